@@ -30,7 +30,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m classroom", description="Homework for a class, and its grades.")
+    parser = Parser(
+        prog="python -m classroom", description="Homework for a class, and its grades."
+    )
     commands = parser.add_subparsers(required=True, metavar="command")
     for run in (_homework, _grade, _hand, _capstone):
         p = commands.add_parser(run.__name__[1:], help=run.__doc__)
@@ -38,52 +40,99 @@ def _parser() -> argparse.ArgumentParser:
         if run is _homework:
             p.add_argument("out", type=Path, metavar="OUT", help="the folder for them")
             continue
-        p.add_argument("folder", type=Path, metavar="FOLDER", help="one notebook or one folder a student")
-        p.add_argument("--out", type=Path, help="where grades go (default: FOLDER-grades, beside it)")
+        p.add_argument(
+            "folder",
+            type=Path,
+            metavar="FOLDER",
+            help="one notebook or one folder a student",
+        )
+        p.add_argument(
+            "--out",
+            type=Path,
+            help="where grades go (default: FOLDER-grades, beside it)",
+        )
         if run is not _capstone:
-            p.add_argument("--homework", type=int, required=True, choices=NUMBERS, help="which one")
+            p.add_argument(
+                "--homework", type=int, required=True, choices=NUMBERS, help="which one"
+            )
         if run is _hand:
             continue
-        p.add_argument("--seed", type=int, help="draws what is hidden (default: a secret one, kept in --out)")
-        text = (
-            "a table with the columns id and name; also submission (what it is called), deadline, submitted"
+        p.add_argument(
+            "--seed",
+            type=int,
+            help="draws what is hidden (default: a secret one, kept in --out)",
         )
+        text = "a table with the columns id and name; also submission (what it is called), deadline, submitted"
         p.add_argument("--roster", type=Path, metavar="CSV", help=text)
         text = "what is late, as in '2026-11-30 18:00'"
         p.add_argument("--deadline", default="", metavar="TIME", help=text)
         if run is _grade:
-            p.add_argument("--references", action="store_true", help="show right answers on students' pages")
+            p.add_argument(
+                "--references",
+                action="store_true",
+                help="show right answers on students' pages",
+            )
         else:
-            p.add_argument("--data", default="drawn10", choices=[*capstone.LEVELS], help="which pictures")
+            p.add_argument(
+                "--data",
+                default="drawn10",
+                choices=[*capstone.LEVELS],
+                help="which pictures",
+            )
             p.set_defaults(references=False)
     return parser
 
 
 def _homework(args: argparse.Namespace, out: Path) -> None:
     """write the notebooks that students get"""
-    paths = [*write_homework(out), write_atomic(out / "capstone.md", capstone.TASK.encode())]
+    paths = [
+        *write_homework(out),
+        write_atomic(out / "capstone.md", capstone.TASK.encode()),
+    ]
     print(f"wrote {', '.join(path.name for path in paths)} in {out}")
 
 
 def _grade(args: argparse.Namespace, out: Path) -> None:
     """grade a folder of notebooks"""
-    _report(args, out, homework(args.homework), lambda: grade(args.folder, args.homework, out, args.seed))
+    _report(
+        args,
+        out,
+        homework(args.homework),
+        lambda: grade(args.folder, args.homework, out, args.seed),
+    )
 
 
 def _capstone(args: argparse.Namespace, out: Path) -> None:
     """evaluate a folder of checkpoints"""
-    grade = lambda: capstone.grade_capstone(args.folder, args.data, kept(out, args.seed)["seed"])
+    grade = lambda: capstone.grade_capstone(
+        args.folder, args.data, kept(out, args.seed)["seed"]
+    )
     _report(args, out, capstone.WORK, grade)
 
 
-def _report(args: argparse.Namespace, out: Path, work: Homework, grade: Callable[[], Graded]) -> None:
-    deadline = roster.moment(args.deadline)  # what a person wrote comes before the long part
+def _report(
+    args: argparse.Namespace, out: Path, work: Homework, grade: Callable[[], Graded]
+) -> None:
+    deadline = roster.moment(
+        args.deadline
+    )  # what a person wrote comes before the long part
     people = roster.read_roster(args.roster) if args.roster else {}
-    words = hand.read_hand(out / "hand.csv", {key: task.points for key, task in work.tasks.items()})
+    words = hand.read_hand(
+        out / "hand.csv", {key: task.points for key, task in work.tasks.items()}
+    )
     if args.references and deadline and datetime.now().astimezone() < deadline:
-        raise ValueError(f"expected --references after the deadline, {deadline}; leave it out until then")
-    print(*report.write_reports(out, work, grade(), people, words, deadline, args.references), sep="\n")
-    print(f"wrote grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/ in {out}")
+        raise ValueError(
+            f"expected --references after the deadline, {deadline}; leave it out until then"
+        )
+    print(
+        *report.write_reports(
+            out, work, grade(), people, words, deadline, args.references
+        ),
+        sep="\n",
+    )
+    print(
+        f"wrote grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/ in {out}"
+    )
 
 
 def _hand(args: argparse.Namespace, out: Path) -> None:
@@ -91,7 +140,9 @@ def _hand(args: argparse.Namespace, out: Path) -> None:
     if not (file := out / f"last-{args.homework}.json").exists():
         raise ValueError(f"expected grades in {out}, got none: grade first")
     count = hand.add_rows(out / "hand.csv", read_json(file, "grade again")["open"])
-    print(f"{count} new rows in {out / 'hand.csv'}: fill in points and comment, save as CSV, and grade again")
+    print(
+        f"{count} new rows in {out / 'hand.csv'}: fill in points and comment, save as CSV, and grade again"
+    )
 
 
 if __name__ == "__main__":

@@ -57,19 +57,29 @@ def write(folder: Path, arguments: list[str]) -> None:
     """The folder that a class copies; wheels have the versions of the lock."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     wheels, source = folder / "wheels", folder / colab.ZIP.name
-    colab.write(source)  # built from a copy: in the repository an old build/ would come along
-    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, source], check=True)
+    colab.write(
+        source
+    )  # built from a copy: in the repository an old build/ would come along
+    subprocess.run(
+        [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, source],
+        check=True,
+    )
     source.unlink()
     lock = ["--constraint", ROOT / "requirements.txt", "--only-binary", ":all:"]
     wanted = [*wheels.glob("*.whl"), *(name for name in WANTED if name != "vitlib")]
-    subprocess.run([*pip, "download", "--quiet", "--dest", wheels, *lock, *arguments, *wanted], check=True)
+    subprocess.run(
+        [*pip, "download", "--quiet", "--dest", wheels, *lock, *arguments, *wanted],
+        check=True,
+    )
     shutil.copytree(HTML, folder / "book")
     (folder / "notebooks").mkdir()
     editions.write(folder / "notebooks", "student")
     shutil.copyfile(Path(__file__).with_name("start.py"), folder / "start.py")
     (folder / "made-for.json").write_text(json.dumps(COMPUTER) + "\n", encoding="utf-8")
     size = sum(path.stat().st_size for path in wheels.iterdir()) / 1e6
-    (folder / "README.txt").write_text(README[language()].format(**COMPUTER, size=size), encoding="utf-8")
+    (folder / "README.txt").write_text(
+        README[language()].format(**COMPUTER, size=size), encoding="utf-8"
+    )
 
 
 def main(arguments: list[str]) -> None:
@@ -77,7 +87,9 @@ def main(arguments: list[str]) -> None:
     named = [*takewhile(lambda each: each[0] != "-", arguments)]
     pages = HTML / "zh" if language(chosen(named)) == "zh" else HTML
     if not (pages / "index.html").is_file():
-        raise SystemExit(f"expected the built book in {pages}: make book LANGUAGES=en,zh first")
+        raise SystemExit(
+            f"expected the built book in {pages}: make book LANGUAGES=en,zh first"
+        )
     editions.publish(NAME, lambda folder: write(folder, arguments[len(named) :]))
     editions.publish("pages", lambda folder: shutil.copytree(HTML, folder / "book"))
 

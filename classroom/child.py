@@ -40,7 +40,9 @@ def serve(judge: socket.socket) -> None:
                 os.setsid()
                 open_still = _enter(job["folder"], job["seconds"])
                 os.write(tells, json.dumps(open_still).encode())
-                for number, stream in enumerate(streams):  # the request, what it prints, results
+                for number, stream in enumerate(
+                    streams
+                ):  # the request, what it prints, results
                     os.dup2(stream, (0, 1, 3)[number])
                 os.dup2(1, 2)
                 os.closerange(4, 65536)
@@ -51,13 +53,19 @@ def serve(judge: socket.socket) -> None:
             os.close(file)
         open_still = os.read(told, 65536) or b'["anything: the confinement fails"]'
         os.close(told)
-        judge.send(json.dumps(_watch(pid, job["seconds"]) | {"open": json.loads(open_still)}).encode())
+        judge.send(
+            json.dumps(
+                _watch(pid, job["seconds"]) | {"open": json.loads(open_still)}
+            ).encode()
+        )
 
 
 def _enter(folder: str, seconds: int) -> list[str]:
     """Confine this process to a folder; what the system cannot forbid."""
     os.environ |= {"HOME": folder, "TMPDIR": folder, "MPLCONFIGDIR": folder}
-    open_still = confine(Path(folder), Path(vl.__file__).parent, seconds + 1, MEMORY, DISK, FILES)
+    open_still = confine(
+        Path(folder), Path(vl.__file__).parent, seconds + 1, MEMORY, DISK, FILES
+    )
     os.chdir(folder)
     return open_still
 
@@ -83,7 +91,12 @@ def work(answers: int) -> None:
     failed, end = [], time.monotonic() + seconds
     for number, code in cells:
         where = f"<cell {number}>"
-        linecache.cache[where] = (len(code), None, code.splitlines(keepends=True), where)
+        linecache.cache[where] = (
+            len(code),
+            None,
+            code.splitlines(keepends=True),
+            where,
+        )
         failed += [(number, *failure) for failure in run(code, where, vars(room), end)]
     os.write(answers, pack({"failed": failed, "there": callable(vars(room).get(name))}))
     for case in cases:
@@ -93,7 +106,10 @@ def work(answers: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        import_module("matplotlib.pyplot"), import_module("vitlib.viz")  # once, and not in each fork
+        (
+            import_module("matplotlib.pyplot"),
+            import_module("vitlib.viz"),
+        )  # once, and not in each fork
         serve(socket.socket(fileno=int(sys.argv[1])))
     else:  # one process for one task, where there is no good fork
         answers = os.dup(1)

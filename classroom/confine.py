@@ -31,18 +31,47 @@ DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, othe
     "fsetxattr": (190, 7), "setxattrat": (463, 463), "utime": (132, None), "utimes": (235, None),
     "utimensat": (280, 88), "futimesat": (261, None),
 }  # fmt: skip
-OWN = {"kill": (62, 129), "tgkill": (234, 131), "prlimit64": (302, 261)}  # allowed on the process itself
+OWN = {
+    "kill": (62, 129),
+    "tgkill": (234, 131),
+    "prlimit64": (302, 261),
+}  # allowed on the process itself
 CLONE, CLONE3, FCNTL, PRCTL = (56, 220), (435, 435), (72, 25), (157, 167)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
-ALL_OPEN = ["files outside", "the network", "other processes", "too much memory and too large files"]
-READ_FILE, READ_DIR, WRITE_FILE, REMOVE_FILE, MAKE_REG, TRUNCATE = 4, 8, 2, 32, 256, 1 << 14
-SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/dev/urandom")
-SYSTEM += ("/proc/cpuinfo", "/sys/devices/system/cpu")  # PyTorch asks which instructions there are
+ALL_OPEN = [
+    "files outside",
+    "the network",
+    "other processes",
+    "too much memory and too large files",
+]
+READ_FILE, READ_DIR, WRITE_FILE, REMOVE_FILE, MAKE_REG, TRUNCATE = (
+    4,
+    8,
+    2,
+    32,
+    256,
+    1 << 14,
+)
+SYSTEM = (
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/fonts",
+    "/dev/urandom",
+)
+SYSTEM += (
+    "/proc/cpuinfo",
+    "/sys/devices/system/cpu",
+)  # PyTorch asks which instructions there are
 
 
-def confine(folder: Path, readable: Path, seconds: int, memory: int, disk: int, files: int) -> list[str]:
+def confine(
+    folder: Path, readable: Path, seconds: int, memory: int, disk: int, files: int
+) -> list[str]:
     """Confine this process; what the system could not forbid, in words.
 
     It reads Python and `readable`, makes files in `folder`, an empty one, and reaches nothing else. It has so many
@@ -53,7 +82,11 @@ def confine(folder: Path, readable: Path, seconds: int, memory: int, disk: int, 
     import resource  # which Windows lacks
 
     statm = Path("/proc/self/statm")
-    size = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+    size = (
+        int(statm.read_text().split()[0]) * resource.getpagesize()
+        if statm.exists()
+        else 0
+    )
     limits = {"CPU": seconds, "FSIZE": disk, "CORE": 0, "NOFILE": 64, "MEMLOCK": 0}
     limits |= {"AS": size + memory} if size else {}
     for name, most in limits.items():
@@ -61,9 +94,13 @@ def confine(folder: Path, readable: Path, seconds: int, memory: int, disk: int, 
     libc = ctypes.CDLL(None, use_errno=True)
     writes = _own_disk(libc, folder, disk, files)
     libc.prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG: it does not outlive who waits for it
-    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, which both of the following ask for
+    libc.prctl(
+        38, 1, 0, 0, 0
+    )  # PR_SET_NO_NEW_PRIVS, which both of the following ask for
     header, none = struct.pack("<II", 0x20080522, 0), bytes(24)
-    libc.syscall({"x86_64": 126, "aarch64": 91}.get(platform.machine(), -1), header, none)  # capset
+    libc.syscall(
+        {"x86_64": 126, "aarch64": 91}.get(platform.machine(), -1), header, none
+    )  # capset
     open_still = [] if size else ["too much memory"]
     open_still += [] if _landlock(libc, folder, readable, writes) else ["files outside"]
     return open_still + ([] if _seccomp(libc) else ["the network", "other processes"])
@@ -75,12 +112,20 @@ def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
     if libc.unshare(0x10020000):  # CLONE_NEWUSER and CLONE_NEWNS
         return False
     try:
-        for name, said in (("setgroups", "deny"), ("uid_map", user), ("gid_map", group)):
-            Path("/proc/self", name).write_text(said if said == "deny" else f"{said} {said} 1")
+        for name, said in (
+            ("setgroups", "deny"),
+            ("uid_map", user),
+            ("gid_map", group),
+        ):
+            Path("/proc/self", name).write_text(
+                said if said == "deny" else f"{said} {said} 1"
+            )
     except OSError:
         return False
     how = f"size={size},nr_inodes={files},mode=700".encode()
-    return libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0  # nothing runs as another user
+    return (
+        libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0
+    )  # nothing runs as another user
 
 
 def _landlock(libc: ctypes.CDLL, folder: Path, readable: Path, writes: bool) -> bool:
@@ -91,12 +136,18 @@ def _landlock(libc: ctypes.CDLL, folder: Path, readable: Path, writes: bool) -> 
     files = (1 << 13) - 1 | (abi >= 2) << 13 | (abi >= 3) << 14 | (abi >= 5) << 15
     attributes = struct.pack("<QQQ", files, 3, 3)[: 8 + 8 * (abi >= 4) + 8 * (abi >= 6)]
     rules = libc.syscall(444, attributes, ctypes.c_size_t(len(attributes)), 0)
-    own = READ_FILE | READ_DIR | writes * (WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE)
+    own = (
+        READ_FILE | READ_DIR | writes * (WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE)
+    )
     paths = [*SYSTEM, sys.prefix, sys.base_prefix, readable]
     allowed = dict.fromkeys(filter(os.path.exists, paths), READ_FILE | READ_DIR)
-    for path, rights in (allowed | {folder: own, "/dev/null": READ_FILE | WRITE_FILE}).items():
+    for path, rights in (
+        allowed | {folder: own, "/dev/null": READ_FILE | WRITE_FILE}
+    ).items():
         place = os.open(path, os.O_PATH)
-        rights &= files & (~0 if os.path.isdir(path) else ~(READ_DIR | REMOVE_FILE | MAKE_REG))
+        rights &= files & (
+            ~0 if os.path.isdir(path) else ~(READ_DIR | REMOVE_FILE | MAKE_REG)
+        )
         libc.syscall(445, rules, 1, struct.pack("<Qi", rights, place), 0)
         os.close(place)
     done = rules >= 0 and libc.syscall(446, rules, 0) == 0
@@ -112,20 +163,56 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     column, arch = machine
     load = lambda at: (0x20, 0, 0, at)  # of {int nr, u32 arch, u64 ip, u64 args[6]}
     end = lambda what: (0x06, 0, 0, what)
-    code = [load(4), (0x15, 1, 0, arch), end(KILL), load(0), (0x35, 0, 1, 0x40000000), end(EPERM)]
+    code = [
+        load(4),
+        (0x15, 1, 0, arch),
+        end(KILL),
+        load(0),
+        (0x35, 0, 1, 0x40000000),
+        end(EPERM),
+    ]
     for numbers in DENIED.values():
         if numbers[column] is not None:
             code += [(0x15, 0, 1, numbers[column]), end(EPERM)]
-    code += [(0x15, 0, 1, CLONE3[column]), end(ENOSYS)]  # libraries then take clone, whose flags can be read
-    code += [(0x15, 0, 4, CLONE[column]), load(16), (0x45, 0, 1, 0x10000), end(ALLOW), end(EPERM)]  # threads
+    code += [
+        (0x15, 0, 1, CLONE3[column]),
+        end(ENOSYS),
+    ]  # libraries then take clone, whose flags can be read
+    code += [
+        (0x15, 0, 4, CLONE[column]),
+        load(16),
+        (0x45, 0, 1, 0x10000),
+        end(ALLOW),
+        end(EPERM),
+    ]  # threads
     for numbers in OWN.values():
-        code += [(0x15, 0, 5, numbers[column]), load(16), (0x15, 2, 0, 0), (0x15, 1, 0, os.getpid())]
+        code += [
+            (0x15, 0, 5, numbers[column]),
+            load(16),
+            (0x15, 2, 0, 0),
+            (0x15, 1, 0, os.getpid()),
+        ]
         code += [end(EPERM), end(ALLOW)]
     # PR_SET_PDEATHSIG, without which it would outlive who waits for it
-    code += [(0x15, 0, 4, PRCTL[column]), load(16), (0x15, 0, 1, 1), end(EPERM), end(ALLOW)]
+    code += [
+        (0x15, 0, 4, PRCTL[column]),
+        load(16),
+        (0x15, 0, 1, 1),
+        end(EPERM),
+        end(ALLOW),
+    ]
     # F_SETOWN and F_SETOWN_EX, by which files send signals
-    code += [(0x15, 0, 5, FCNTL[column]), load(24), (0x15, 1, 0, 8), (0x15, 0, 1, 15), end(EPERM), end(ALLOW)]
+    code += [
+        (0x15, 0, 5, FCNTL[column]),
+        load(24),
+        (0x15, 1, 0, 8),
+        (0x15, 0, 1, 15),
+        end(EPERM),
+        end(ALLOW),
+    ]
     code.append(end(ALLOW))
-    program = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *line) for line in code))
+    program = ctypes.create_string_buffer(
+        b"".join(struct.pack("<HBBI", *line) for line in code)
+    )
     whole = struct.pack("<HxxxxxxQ", len(code), ctypes.addressof(program))
     return libc.prctl(22, 2, whole, 0, 0) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER

@@ -67,7 +67,10 @@ Colab：File, Upload notebook；在旁边上传 patch-by-patch.zip，然后运�
 }
 CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
 NOTHING = {"en": "nothing", "zh": "（没有）"}
-WHOLE, PART = r"^````\{solution\}.*?^````\n*", r"^````\{solution-start\}.*|^```\{solution-end\}\n```\n*"
+WHOLE, PART = (
+    r"^````\{solution\}.*?^````\n*",
+    r"^````\{solution-start\}.*|^```\{solution-end\}\n```\n*",
+)
 SOLUTION = re.compile(f"{WHOLE}|{PART}", re.M | re.S)
 FOLDED = re.compile(
     r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.|解答(?:是折叠的|都能单独运行)[^。]*。"
@@ -81,7 +84,9 @@ def student(notebook: dict) -> dict:
         if cell["cell_type"] == "code":
             if "solution" not in cell["metadata"].get("tags", []):
                 cells.append(cell | {"execution_count": None, "outputs": []})
-        elif text := FOLDED.sub("", SOLUTION.sub("", "".join(cell["source"]))).strip("\n"):
+        elif text := FOLDED.sub("", SOLUTION.sub("", "".join(cell["source"]))).strip(
+            "\n"
+        ):
             cells.append(cell | {"source": text})
     return notebook | {"cells": cells}
 
@@ -90,10 +95,21 @@ def teacher(notebook: dict, notes: str) -> dict:
     """A chapter with its solutions, what there is to say of it, and what its checks know."""
     cells, told = [], {"notes": notes}
     for cell in notebook["cells"]:
-        numbers = CALL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else []
-        said = {number: known(number) for number in numbers if number not in told} if cells else told
-        remarks = [(f"teacher-{name.replace('.', '-')}", text) for name, text in said.items()]
-        more = [{"cell_type": "markdown", "id": id, "metadata": {}, "source": text} for id, text in remarks]
+        numbers = (
+            CALL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else []
+        )
+        said = (
+            {number: known(number) for number in numbers if number not in told}
+            if cells
+            else told
+        )
+        remarks = [
+            (f"teacher-{name.replace('.', '-')}", text) for name, text in said.items()
+        ]
+        more = [
+            {"cell_type": "markdown", "id": id, "metadata": {}, "source": text}
+            for id, text in remarks
+        ]
         cells, told = [*cells, cell, *more], told | said
     return notebook | {"cells": cells}
 
@@ -114,7 +130,11 @@ def known(number: str) -> str:
 
 def _code(text: str) -> str:
     """Code as a cell of a table holds it."""
-    return f"`{_line(text).replace('`', chr(39))}`" if text.strip() else NOTHING[language()]
+    return (
+        f"`{_line(text).replace('`', chr(39))}`"
+        if text.strip()
+        else NOTHING[language()]
+    )
 
 
 def _line(text: str) -> str:
@@ -141,13 +161,17 @@ def write(folder: Path, edition: str) -> None:
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")
-    (folder / "homework" / "capstone.md").write_text(capstone.TASK, encoding="utf-8", newline="\n")
+    (folder / "homework" / "capstone.md").write_text(
+        capstone.TASK, encoding="utf-8", newline="\n"
+    )
     if said:  # `python -m classroom grade` runs in this folder, too
         mine, ignore = folder / "classroom", shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "classroom", mine, ignore=ignore)
         for number in NUMBERS:
             shutil.copyfile(source(number), mine / "homework" / f"h{number}.py")
-    (folder / "README.txt").write_text(README[language()], encoding="utf-8", newline="\n")
+    (folder / "README.txt").write_text(
+        README[language()], encoding="utf-8", newline="\n"
+    )
 
 
 def publish(name: str, fill: Callable[[Path], object]) -> None:
@@ -158,7 +182,9 @@ def publish(name: str, fill: Callable[[Path], object]) -> None:
     fill(folder)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     colab.pack(target, ((path.relative_to(OUT), path) for path in files))
-    print(f"Wrote {target} ({target.stat().st_size / 1e6:.1f} MB), and the folder beside it.")
+    print(
+        f"Wrote {target} ({target.stat().st_size / 1e6:.1f} MB), and the folder beside it."
+    )
 
 
 def main(arguments: list[str]) -> None:

@@ -23,7 +23,9 @@ from vitworkshop.exercises.answers import Outcome, plain, same
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 
 JOBS = 2  # students at a time
-_ONE = threading.Lock()  # references share PyTorch's random numbers, so one verdict is made at a time
+_ONE = (
+    threading.Lock()
+)  # references share PyTorch's random numbers, so one verdict is made at a time
 _LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 DIGEST = "([a-fghkmnpqrst]{8})?"
 
@@ -59,12 +61,19 @@ class Row:
     @property
     def total(self) -> float:
         """The points there are so far."""
-        return max(0.0, sum(result.points or 0 for result in self.results.values()) + self.penalty)
+        return max(
+            0.0,
+            sum(result.points or 0 for result in self.results.values()) + self.penalty,
+        )
 
     @property
     def open(self) -> list[str]:
         """The tasks that wait for a person."""
-        return [key for key, result in self.results.items() if result.points is None or result.again]
+        return [
+            key
+            for key, result in self.results.items()
+            if result.points is None or result.again
+        ]
 
 
 @dataclass
@@ -79,8 +88,14 @@ class Graded:
 def kept(out: Path, seed: int | None) -> dict[str, Any]:
     """What is kept of a class: the seed of what is hidden, as it is given, as the last time, or else a secret one."""
     state = out / "state.json"
-    known = read_json(state, "delete it, and give the old --seed if you know it") if state.exists() else {}
-    known["seed"] = known.get("seed", secrets.randbelow(2**32)) if seed is None else seed
+    known = (
+        read_json(state, "delete it, and give the old --seed if you know it")
+        if state.exists()
+        else {}
+    )
+    known["seed"] = (
+        known.get("seed", secrets.randbelow(2**32)) if seed is None else seed
+    )
     check_between("seed", known["seed"], 0, 2**63 - 1)
     write_json(state, known)
     return known
@@ -90,20 +105,32 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
     """Grade a homework of all students; what was graded before, which `out` keeps, is not graded again."""
     work = homework(number)
     if out.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"expected --out beside the submissions, got {out}; it would count as one of them")
+        raise ValueError(
+            f"expected --out beside the submissions, got {out}; it would count as one of them"
+        )
     submissions, left_out = find(folder)
     known = kept(out, seed)
-    exercises = {key: task.hidden(known["seed"]) for key, task in work.tasks.items() if task.exercise}
-    about = hashlib.sha256(f"{known['seed']} {source(number).read_text('utf-8')}".encode()).hexdigest()
+    exercises = {
+        key: task.hidden(known["seed"])
+        for key, task in work.tasks.items()
+        if task.exercise
+    }
+    about = hashlib.sha256(
+        f"{known['seed']} {source(number).read_text('utf-8')}".encode()
+    ).hexdigest()
 
     def one(submission: Submission) -> Row:
         file = out / "students" / f"{slug(submission.key)}-{number}.json"
         mark = hashlib.sha256(f"{about}{submission.digest}".encode()).hexdigest()
         row = Row(submission.key, {}, date=submission.date)
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # else it is graded once more
+        with contextlib.suppress(
+            OSError, ValueError, KeyError, TypeError
+        ):  # else it is graded once more
             before = read_json(file, "")
             if before["mark"] == mark:
-                row.results = {key: Result(**result) for key, result in before["results"].items()}
+                row.results = {
+                    key: Result(**result) for key, result in before["results"].items()
+                }
                 row.problem = before["problem"]
                 return row
         room = rooms.pop()
@@ -112,10 +139,15 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
                 submission.read(number)
             row.problem = submission.problem
             for key, task in work.tasks.items():
-                row.results[key] = _graded(submission, key, task, exercises.get(key), room)
+                row.results[key] = _graded(
+                    submission, key, task, exercises.get(key), room
+                )
             results = {key: asdict(result) for key, result in row.results.items()}
             write_json(file, {"results": results, "mark": mark, "problem": row.problem})
-        except (OSError, MemoryError) as error:  # costs this student alone, until the next run
+        except (
+            OSError,
+            MemoryError,
+        ) as error:  # costs this student alone, until the next run
             row.problem = printable(f"not graded, run again: {error}")
             row.results = {key: Result(0, "stopped", row.problem) for key in work.tasks}
         finally:
@@ -131,24 +163,41 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
         ]  # started when needed
         pool = stack.enter_context(ThreadPoolExecutor(JOBS))
         rows = [*tqdm(pool.map(one, submissions), work.name, len(submissions))]
-    open_still = next((r.open_still for r in rooms if r.open_still is not None), known.get("open_still", []))
+    open_still = next(
+        (r.open_still for r in rooms if r.open_still is not None),
+        known.get("open_still", []),
+    )
     write_json(out / "state.json", known | {"open_still": open_still})
     return Graded(rows, left_out, open_still)
 
 
 def digest(text: str) -> str:
     """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8].translate(_LETTERS)
+    return (
+        hashlib.sha256(text.encode(errors="replace"))
+        .hexdigest()[:8]
+        .translate(_LETTERS)
+    )
 
 
-def _graded(submission: Submission, key: str, task: Task, exercise: Exercise | None, room: Sandbox) -> Result:
+def _graded(
+    submission: Submission,
+    key: str,
+    task: Task,
+    exercise: Exercise | None,
+    room: Sandbox,
+) -> Result:
     if exercise is None:
         answer = submission.words(key)
-        points, kind, says = (None, "words", "") if answer else (0, "waiting", "not answered")
+        points, kind, says = (
+            (None, "words", "") if answer else (0, "waiting", "not answered")
+        )
         return Result(points, kind, says, answer, digest(answer))
     if not (code := submission.code(key, task.name)):
         says = "" if submission.cells else submission.problem
-        says = says or f"no cell begins with  # task {key}, and none defines {task.name}"
+        says = (
+            says or f"no cell begins with  # task {key}, and none defines {task.name}"
+        )
         return Result(0, "missing", says, digest=digest(""))
     ran = room.run(code, task.name, exercise.cases)
     with _ONE:
@@ -158,7 +207,14 @@ def _graded(submission: Submission, key: str, task: Task, exercise: Exercise | N
     says = {"waiting": "not answered", "right": ""}.get(verdict.kind, verdict.says)
     says += f" (right: {' and '.join(right)})" if right else ""
     answer = digest("\n".join(text for _, text in code))
-    return Result(math.floor(2 * share * task.points) / 2, verdict.kind, says, "", answer, left_out(ran))
+    return Result(
+        math.floor(2 * share * task.points) / 2,
+        verdict.kind,
+        says,
+        "",
+        answer,
+        left_out(ran),
+    )
 
 
 def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:
@@ -167,8 +223,15 @@ def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:
     for part, name in enumerate(task.parts):
         with contextlib.suppress(Exception):  # it has no such part
             pairs = [*zip(map(_outcome, ran.values[1:]), exercise.wanted, strict=True)]
-            fits = [same(plain(g.value)[part], plain(w.value)[part], exercise.tol) for g, w in pairs]
-            right += [name] if all(fits) and not any(g.error or g.changed for g, _ in pairs) else []
+            fits = [
+                same(plain(g.value)[part], plain(w.value)[part], exercise.tol)
+                for g, w in pairs
+            ]
+            right += (
+                [name]
+                if all(fits) and not any(g.error or g.changed for g, _ in pairs)
+                else []
+            )
     return right
 
 
@@ -176,8 +239,13 @@ def left_out(ran: Ran) -> str:
     """The lines of the cells that failed; what came may have any form."""
     with contextlib.suppress(Exception):
         lines = ran.values[0]["failed"]
-        failed = [f"cell {int(n)}, line {int(m)}: {error:.40}: {says:.160}" for n, m, error, says in lines]
-        return printable("; ".join(failed[:3])) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else "")
+        failed = [
+            f"cell {int(n)}, line {int(m)}: {error:.40}: {says:.160}"
+            for n, m, error, says in lines
+        ]
+        return printable("; ".join(failed[:3])) + (
+            f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
+        )
     return ""
 
 
@@ -188,15 +256,31 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
         return Verdict("stopped", ran.why)
     try:
         if head["there"] is not True:
-            return Verdict("error", f"there is no function {task.name}; {left_out(ran)}".rstrip("; "))
+            return Verdict(
+                "error",
+                f"there is no function {task.name}; {left_out(ran)}".rstrip("; "),
+            )
         got = [_outcome(frame) for frame in frames]
-        verdict = judge_outcomes(exercise, got) if len(got) == len(exercise.cases) else None
+        verdict = (
+            judge_outcomes(exercise, got) if len(got) == len(exercise.cases) else None
+        )
     except Exception:  # what came is no answer: not a reason to stop
         verdict = None
-    return verdict or Verdict("told", "what it returns cannot be compared: tensors and numbers are asked for")
+    return verdict or Verdict(
+        "told", "what it returns cannot be compared: tensors and numbers are asked for"
+    )
 
 
 def _outcome(frame: dict[str, Any]) -> Outcome:
-    words = {name: printable(f"{frame[name]:.160}") for name in ("error", "says", "where")}
+    words = {
+        name: printable(f"{frame[name]:.160}") for name in ("error", "says", "where")
+    }
     changed, printed = int(frame["changed"]), frame["printed"] is True
-    return Outcome(plain(frame["value"]), words["error"], words["says"], words["where"], changed, printed)
+    return Outcome(
+        plain(frame["value"]),
+        words["error"],
+        words["says"],
+        words["where"],
+        changed,
+        printed,
+    )

@@ -44,7 +44,9 @@ def matched(names: list[str], keys: list[str]) -> dict[str, str]:
     for same in (str, bare, folded):
         for name in names:
             like = [key for key in keys if same(key) == same(shown(name))]
-            rivals = [other for other in names if same(shown(other)) == same(shown(name))]
+            rivals = [
+                other for other in names if same(shown(other)) == same(shown(name))
+            ]
             if len(like) == len(rivals) == 1:
                 found[like[0]] = name
     return found

@@ -36,40 +36,70 @@ def write_reports(
 
     Names of people and what stands in hand.csv are put into the rows; `references` shows right answers on the pages.
     """
-    file, count, left = out / f"last-{work.number}.json", len(graded.rows), len(graded.left_out)
+    file, count, left = (
+        out / f"last-{work.number}.json",
+        len(graded.rows),
+        len(graded.left_out),
+    )
     last = read_json(file, "delete it") if file.exists() else {"points": {}, "seen": {}}
     odd = [f"{count + left} in the folder: {count} graded, {left} left out"]
     if still := ", ".join(graded.open_still):
         fix = "grade on Linux, or where nothing of value is within reach"
         odd.append(f"this system cannot forbid students' code: {still}; {fix}")
     odd += [f"left out, {why}: {name}" for name, why in graded.left_out.items()]
-    odd += roster.apply(people, graded, work.tasks, deadline) + hand.apply(words, graded, last["seen"])
+    odd += roster.apply(people, graded, work.tasks, deadline) + hand.apply(
+        words, graded, last["seen"]
+    )
     for row in graded.rows:
         odd += [f"{row.key}: {said}" for said in (row.problem, row.late) if said]
-        odd += [f"{row.key} {key}: {result.again}" for key, result in row.results.items() if result.again]
-        write_atomic(out / "feedback" / f"{slug(row.key)}.html", _page(work, row, references).encode())
+        odd += [
+            f"{row.key} {key}: {result.again}"
+            for key, result in row.results.items()
+            if result.again
+        ]
+        write_atomic(
+            out / "feedback" / f"{slug(row.key)}.html",
+            _page(work, row, references).encode(),
+        )
     points = {row.key: _points(row) for row in graded.rows}
     odd += _changes(last["points"], points)
     _write_tables(out, work, graded.rows)
     write_atomic(out / "class.html", _class(work, graded.rows, odd).encode())
-    waits = ((row.key, key, row.results[key].digest) for row in graded.rows for key in row.open)
-    open_ = [{"student": who, "task": f"task {key}", "answer": mark} for who, key, mark in waits]
+    waits = (
+        (row.key, key, row.results[key].digest)
+        for row in graded.rows
+        for key in row.open
+    )
+    open_ = [
+        {"student": who, "task": f"task {key}", "answer": mark}
+        for who, key, mark in waits
+    ]
     write_json(file, {"points": points, "seen": last["seen"], "open": open_})
     return odd
 
 
 def _points(row: Row) -> dict[str, str]:
-    shown = {key: "open" if r.points is None else f"{r.points:g}" for key, r in row.results.items()}
+    shown = {
+        key: "open" if r.points is None else f"{r.points:g}"
+        for key, r in row.results.items()
+    }
     return shown | {"total": f"{row.total:g}"}
 
 
 def _changes(before: dict, now: dict) -> list[str]:
     """What other points somebody has than the last time, and who is new or there no more."""
     gone = [key for key in before if key not in now]
-    found = [f"gone since the last time: {key}, {before[key]['total']} points" for key in gone]
+    found = [
+        f"gone since the last time: {key}, {before[key]['total']} points"
+        for key in gone
+    ]
     for key, new in now.items() if before else ():
         old = before.get(key, new)
-        parts = [f"{part} {old.get(part)} → {new[part]}" for part in new if new[part] != old.get(part)]
+        parts = [
+            f"{part} {old.get(part)} → {new[part]}"
+            for part in new
+            if new[part] != old.get(part)
+        ]
         found += [f"new: {key}"] if key not in before else []
         found += [f"changed: {key} {', '.join(parts)}"] if parts else []
     return found
@@ -78,24 +108,48 @@ def _changes(before: dict, now: dict) -> list[str]:
 def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
     """Those for a teacher, and those that a school's system imports."""
     heads = [f"task {key}" for key in work.tasks]
-    grades: list[list] = [["student", "id", "name", *heads, *"late penalty total of open problem".split()]]
-    told: list[list] = ["student task points of kind says left-out words comment answer".split()]
+    grades: list[list] = [
+        ["student", "id", "name", *heads, *"late penalty total of open problem".split()]
+    ]
+    told: list[list] = [
+        "student task points of kind says left-out words comment answer".split()
+    ]
     for row in rows:
-        points = [None if r.points is None else float(r.points) for r in row.results.values()]
-        rest = [row.late, row.penalty or "", row.total, work.points, " ".join(row.open), row.problem]
+        points = [
+            None if r.points is None else float(r.points) for r in row.results.values()
+        ]
+        rest = [
+            row.late,
+            row.penalty or "",
+            row.total,
+            work.points,
+            " ".join(row.open),
+            row.problem,
+        ]
         grades.append([row.key, row.id, row.name, *points, *rest])
         for got, (key, r) in zip(points, row.results.items(), strict=True):
             of = [row.key, f"task {key}", got, work.tasks[key].points]
-            told.append([*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest])
+            told.append(
+                [*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest]
+            )
     write_atomic(out / "diagnosis.csv", table(told))
     write_atomic(out / "grades.csv", table(grades))
-    canvas: list[list] = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", work.name]]
+    canvas: list[list] = [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", work.name]
+    ]
     canvas.append(["    Points Possible", "", "", "", "", work.points])
     moodle: list[list] = [["ID number", "Full name", work.name, "Feedback"]]
-    for row in (row for row in rows if row.id):  # who is not on the roster cannot be imported
-        said = [f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip() for key, r in row.results.items()]
+    for row in (
+        row for row in rows if row.id
+    ):  # who is not on the roster cannot be imported
+        said = [
+            f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip()
+            for key, r in row.results.items()
+        ]
         canvas.append([row.name, "", row.id, "", "", row.total])
-        moodle.append([row.id, row.name, row.total, " ".join([*said, row.comment]).strip()])
+        moodle.append(
+            [row.id, row.name, row.total, " ".join([*said, row.comment]).strip()]
+        )
     write_atomic(out / "canvas.csv", table(canvas))
     write_atomic(out / "moodle.csv", table(moodle))
 
@@ -107,23 +161,50 @@ def _tags(name: str, *texts: str) -> str:
 
 def _table(head: str, lines: list[tuple]) -> str:
     rows = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
-    return "".join([_tags("h2", head), "<table>", *(f"<tr>{row}</tr>\n" for row in rows), "</table>"])
+    return "".join(
+        [
+            _tags("h2", head),
+            "<table>",
+            *(f"<tr>{row}</tr>\n" for row in rows),
+            "</table>",
+        ]
+    )
 
 
 def _class(work: Homework, rows: list[Row], odd: list[str]) -> str:
     """The class's page: the commonest mistakes, how each task fared, the answers in words, what is odd."""
     mean = sum(row.total for row in rows) / len(rows)
-    told = [(row.key, key, r.says, FARED[r.kind]) for row in rows for key, r in row.results.items()]
+    told = [
+        (row.key, key, r.says, FARED[r.kind])
+        for row in rows
+        for key, r in row.results.items()
+    ]
     wrong = Counter(line[1:3] for line in told if line[3] == "wrong")
-    parts = [_tags("p", f"{mean:.1f} of {work.points} points on average, without what is still to be read.")]
-    parts += [_table("Mistakes, the commonest first", [(n, *what) for what, n in wrong.most_common()])]
+    parts = [
+        _tags(
+            "p",
+            f"{mean:.1f} of {work.points} points on average, without what is still to be read.",
+        )
+    ]
+    parts += [
+        _table(
+            "Mistakes, the commonest first",
+            [(n, *what) for what, n in wrong.most_common()],
+        )
+    ]
     for key, task in work.tasks.items():
         fared = Counter(line[3] for line in told if line[1] == key).most_common()
         sums = " + ".join(f"{count} {how}" for how, count in fared)
-        parts += [_tags("h2", f"{key} {task.title}"), _tags("p", f"{sums} = {len(rows)}", task.rubric)]
+        parts += [
+            _tags("h2", f"{key} {task.title}"),
+            _tags("p", f"{sums} = {len(rows)}", task.rubric),
+        ]
         for row in rows:
             if answer := row.results[key].answer:
-                parts += [_tags("p", f"{row.key}: {_points(row)[key]}"), _tags("pre", answer)]
+                parts += [
+                    _tags("p", f"{row.key}: {_points(row)[key]}"),
+                    _tags("pre", answer),
+                ]
     lines = [line[:3] for line in told if line[3] in ("stopped", "failed", "not found")]
     parts += [
         _table("Failed, stopped or not found", lines),
@@ -135,26 +216,46 @@ def _class(work: Homework, rows: list[Row], odd: list[str]) -> str:
 
 def _page(work: Homework, row: Row, references: bool) -> str:
     """A student's page: points, what the computer and a person say of each task, and where to read on."""
-    still = ", ".join(key for key, result in row.results.items() if result.points is None)
+    still = ", ".join(
+        key for key, result in row.results.items() if result.points is None
+    )
     total = f"{row.total:g} of {work.points} points{f', without {still}, still to be read' if still else ''}"
-    penalty = f"{row.penalty:g} points. {row.comment}" if row.penalty or row.comment else ""
+    penalty = (
+        f"{row.penalty:g} points. {row.comment}" if row.penalty or row.comment else ""
+    )
     parts = [_tags("p", row.name, total, row.problem, row.late, penalty)]
     for key, result in row.results.items():
         task = work.tasks[key]
-        points = "still to be read" if result.points is None else f"{result.points:g} of {task.points}"
-        parts.append(_tags("h2", f"{key} {task.title}: {points if task.points else 'not graded'}"))
+        points = (
+            "still to be read"
+            if result.points is None
+            else f"{result.points:g} of {task.points}"
+        )
+        parts.append(
+            _tags(
+                "h2", f"{key} {task.title}: {points if task.points else 'not graded'}"
+            )
+        )
         says = {"right": "Right.", "words": "", "measured": result.says}.get(
             result.kind, f"Not yet: {result.says}"
         )
-        hints = task.exercise.hints if task.exercise and result.kind == "waiting" else ()
+        hints = (
+            task.exercise.hints if task.exercise and result.kind == "waiting" else ()
+        )
         chapter, _, section = task.read.partition(" ")
         parts += [_tags("pre", result.answer), _tags("p", says)]
         for head, text in (
             ("Lines that failed and were left out:", result.left_out),
             ("Your teacher:", result.comment),
-            ("What earns which points.", task.rubric if result.answer and result.points is not None else ""),
+            (
+                "What earns which points.",
+                task.rubric if result.answer and result.points is not None else "",
+            ),
             ("To begin:", "".join(hints[:1])),  # which fits no mistake
-            (f"Read in chapter {chapter}:", section if result.points != task.points else ""),
+            (
+                f"Read in chapter {chapter}:",
+                section if result.points != task.points else "",
+            ),
         ):
             parts += [_tags("p", f"{head} {text}")] if text else []
         if references and task.exercise:

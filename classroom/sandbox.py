@@ -28,7 +28,9 @@ CAN_FORK = sys.platform == "linux"  # elsewhere a process is started for each ta
 class Ran:
     """What a process left."""
 
-    values: list[Any] = field(default_factory=list)  # first about the cells, then one of each call
+    values: list[Any] = field(
+        default_factory=list
+    )  # first about the cells, then one of each call
     why: str = ""  # why it ended before its end, in words
 
 
@@ -36,7 +38,9 @@ class Sandbox:
     """A process that waits with PyTorch loaded, and runs one task after the other in forks of itself."""
 
     def __init__(self) -> None:
-        self.open_still = None if CAN_FORK else ALL_OPEN  # what the system cannot forbid, once known
+        self.open_still = (
+            None if CAN_FORK else ALL_OPEN
+        )  # what the system cannot forbid, once known
         self._line: socket.socket | None = None
         self._stack = contextlib.ExitStack()
 
@@ -45,7 +49,13 @@ class Sandbox:
         self._line = None
         self._stack.close()
 
-    def run(self, cells: list[tuple[int, str]], name: str, cases: list[tuple], seconds: int = SECONDS) -> Ran:
+    def run(
+        self,
+        cells: list[tuple[int, str]],
+        name: str,
+        cases: list[tuple],
+        seconds: int = SECONDS,
+    ) -> Ran:
         """Run cells and then the function of this name on each case, for some seconds at most.
 
         An OSError is this machine's, a full disk, say: nothing is known of the answer then, and the next one is run as
@@ -53,14 +63,18 @@ class Sandbox:
         """
         with contextlib.ExitStack() as stack:
             streams = [stack.enter_context(_stream()) for _ in range(3)]
-            folder = tempfile.TemporaryDirectory(prefix="task-", ignore_cleanup_errors=True)
+            folder = tempfile.TemporaryDirectory(
+                prefix="task-", ignore_cleanup_errors=True
+            )
             asked, _, results = streams
             asked.write(pack([cells, name, cases, seconds]))
             asked.seek(0)  # and written, down to its last byte
             run = self._forked if CAN_FORK else _started
             why = run(streams, stack.enter_context(folder), seconds)
             results.seek(0)
-            values = list(itertools.islice(unpack(results.read(64_000_000)), 1 + len(cases)))
+            values = list(
+                itertools.islice(unpack(results.read(64_000_000)), 1 + len(cases))
+            )
             if not why and len(values) < 1 + len(cases):
                 why = "its process ended early, or what it returns is too large to send"
             return Ran(values, why)
@@ -76,7 +90,9 @@ class Sandbox:
             end = json.loads(self._line.recv(65536))
         except (OSError, ValueError):  # nobody's code should be able to do that
             self.close()
-            raise OSError("the process for students' code was lost; try  python -m classroom.child") from None
+            raise OSError(
+                "the process for students' code was lost; try  python -m classroom.child"
+            ) from None
         self.open_still = end["open"]
         return _in_words(end["late"], end["code"], seconds)
 
@@ -85,9 +101,22 @@ class Sandbox:
 def _waiting() -> Iterator[tuple[subprocess.Popen, socket.socket]]:
     """A process that has PyTorch loaded, and the line to it."""
     mine, its = socket.socketpair()
-    with mine, its, tempfile.TemporaryDirectory(prefix="class-", ignore_cleanup_errors=True) as home:
-        how: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        how |= {"cwd": ROOT, "env": _environment(home), "pass_fds": [its.fileno()], "start_new_session": True}
+    with (
+        mine,
+        its,
+        tempfile.TemporaryDirectory(
+            prefix="class-", ignore_cleanup_errors=True
+        ) as home,
+    ):
+        how: dict[str, Any] = dict.fromkeys(
+            ("stdin", "stdout", "stderr"), subprocess.DEVNULL
+        )
+        how |= {
+            "cwd": ROOT,
+            "env": _environment(home),
+            "pass_fds": [its.fileno()],
+            "start_new_session": True,
+        }
         process = subprocess.Popen([*CHILD, str(its.fileno())], **how)
         its.close()
         try:
@@ -99,16 +128,24 @@ def _waiting() -> Iterator[tuple[subprocess.Popen, socket.socket]]:
 
 def _stream() -> BinaryIO:
     """A file without a name; where there can be one in memory, nothing of a task touches the disk."""
-    return open(os.memfd_create("task"), "w+b") if CAN_FORK else tempfile.TemporaryFile()
+    return (
+        open(os.memfd_create("task"), "w+b") if CAN_FORK else tempfile.TemporaryFile()
+    )
 
 
 def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
     """One new process for one task, where there is no fork."""
     request, printed, results = streams
     how = {"stdin": request, "stdout": results, "stderr": printed, "cwd": folder}
-    process = subprocess.Popen(CHILD, env=_environment(folder) | {"PYTHONPATH": str(ROOT)}, **how)
+    process = subprocess.Popen(
+        CHILD, env=_environment(folder) | {"PYTHONPATH": str(ROOT)}, **how
+    )
     start = time.monotonic()
-    while not Path(folder, "ready").exists() and process.poll() is None and time.monotonic() - start < 120:
+    while (
+        not Path(folder, "ready").exists()
+        and process.poll() is None
+        and time.monotonic() - start < 120
+    ):
         time.sleep(0.05)
     try:
         return _in_words(False, process.wait(seconds), seconds)
@@ -122,7 +159,9 @@ def _environment(home: str) -> dict[str, str]:
     """Nothing of the teacher's, but what Windows cannot do without."""
     own = {"HOME": home, "MPLCONFIGDIR": home, "MPLBACKEND": "Agg", "LANG": "C.UTF-8"}
     own |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "PYTHONUNBUFFERED": "1"}
-    return own | {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+    return own | {
+        name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ
+    }
 
 
 def _in_words(late: bool, code: int, seconds: int) -> str:

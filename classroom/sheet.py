@@ -25,7 +25,9 @@ class Sheet:
 def read_sheet(path: Path, needed: Iterable[str]) -> Sheet:
     """A table with commas, semicolons or tabs, in UTF-8, UTF-16 or cp1252; refuses what lacks a column."""
     raw = path.read_bytes()
-    encoding = next((name for mark, name in MARKS.items() if raw.startswith(mark)), "utf-8")
+    encoding = next(
+        (name for mark, name in MARKS.items() if raw.startswith(mark)), "utf-8"
+    )
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError:
@@ -33,7 +35,9 @@ def read_sheet(path: Path, needed: Iterable[str]) -> Sheet:
         text = raw.decode(encoding, errors="replace")
     text = re.sub(r"^sep=.\r?\n", "", text.lstrip("\ufeff"))
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    head, *lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
+    head, *lines = list(
+        csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    ) or [[]]
     columns, rows = [name.strip().casefold() for name in head], []
     if not {*needed} <= {*columns}:
         raise ValueError(
@@ -42,11 +46,20 @@ def read_sheet(path: Path, needed: Iterable[str]) -> Sheet:
     for number, cells in enumerate(lines, 2):
         if any(cells[len(columns) :]):
             got = f"got {len(cells)}; put a cell that holds {delimiter!r} in quotes"
-            raise ValueError(f"expected {len(columns)} cells in row {number} of {path}, {got}")
-        plain = [(cell.removeprefix("'") if cell[1:].startswith(FORMULA) else cell).strip() for cell in cells]
+            raise ValueError(
+                f"expected {len(columns)} cells in row {number} of {path}, {got}"
+            )
+        plain = [
+            (cell.removeprefix("'") if cell[1:].startswith(FORMULA) else cell).strip()
+            for cell in cells
+        ]
         if any(plain):
             rows.append(
-                {**dict.fromkeys(columns, ""), **dict(zip(columns, plain, strict=False)), "row": str(number)}
+                {
+                    **dict.fromkeys(columns, ""),
+                    **dict(zip(columns, plain, strict=False)),
+                    "row": str(number),
+                }
             )
     return Sheet(columns, rows, delimiter, encoding)
 

@@ -53,19 +53,34 @@ class Submission:
                 best, self.cells, last = count, cells, name
             several += count > 0
         if several > 1:
-            problems.append(f"{several} notebooks have tasks of it, {last} is what was read")
+            problems.append(
+                f"{several} notebooks have tasks of it, {last} is what was read"
+            )
         if best == 0 and others:
-            problems.append(f"it has the tasks of homework {', '.join(sorted(others))}, not of {homework}")
+            problems.append(
+                f"it has the tasks of homework {', '.join(sorted(others))}, not of {homework}"
+            )
         if best < 0 and not problems:
-            problems.append(f"no notebook{', but ' if odd else ''}{', '.join(odd[:3])}: hand in the .ipynb")
+            problems.append(
+                f"no notebook{', but ' if odd else ''}{', '.join(odd[:3])}: hand in the .ipynb"
+            )
         self.problem = printable("; ".join(problems))[:1000]
 
     def code(self, number: str, name: str) -> list[tuple[int, str]]:
         """The code cells, with their numbers, up to the last that has a task's line or else defines its function."""
-        code = [(i, text) for i, (kind, text) in enumerate(self.cells, 1) if kind == "code"]
+        code = [
+            (i, text) for i, (kind, text) in enumerate(self.cells, 1) if kind == "code"
+        ]
         line = rf"^[ \t]*#[ \t]*task[ \t]+{re.escape(number)}\b"
-        for found in (line, rf"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+)?{name}\b[ \t]*[(=:]"):
-            ends = [n for n, (_, text) in enumerate(code, 1) if re.search(found, text, re.M | re.I)]
+        for found in (
+            line,
+            rf"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+)?{name}\b[ \t]*[(=:]",
+        ):
+            ends = [
+                n
+                for n, (_, text) in enumerate(code, 1)
+                if re.search(found, text, re.M | re.I)
+            ]
             if ends:
                 return code[: ends[-1]]
         return []
@@ -76,9 +91,12 @@ class Submission:
             head, _, answer = text.partition("\n")
             if head.strip().strip("#").strip() == f"Answer {number}":
                 below = itertools.takewhile(
-                    lambda cell: cell[0] != "code" and cell[1][:1] != "#", self.cells[i:]
+                    lambda cell: cell[0] != "code" and cell[1][:1] != "#",
+                    self.cells[i:],
                 )
-                whole = "\n\n".join([answer.strip().strip("…"), *(text for _, text in below)])
+                whole = "\n\n".join(
+                    [answer.strip().strip("…"), *(text for _, text in below)]
+                )
                 return "\n".join(map(printable, whole.strip()[:5000].split("\n")))
         return ""
 
@@ -86,7 +104,9 @@ class Submission:
 def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
     """The folders, notebooks, zips and files of Python in a folder; why what else lies there is no submission."""
     if not folder.is_dir():
-        raise ValueError(f"expected a folder of submissions, got {folder}; give the one they are in")
+        raise ValueError(
+            f"expected a folder of submissions, got {folder}; give the one they are in"
+        )
     found, left_out = [], {}
     for path in sorted(folder.iterdir()):
         if HIDDEN.search(path.name):
@@ -96,11 +116,15 @@ def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
             for name, raw in _pieces(path):
                 digest.update(name.encode(errors="surrogatepass") + b"\0")
                 digest.update(raw if isinstance(raw, bytes) else raw.encode())
-            found.append(Submission(shown(path.name), path, digest.hexdigest(), max(dates)))
+            found.append(
+                Submission(shown(path.name), path, digest.hexdigest(), max(dates))
+            )
         else:
             left_out[shown(path.name)] = "no notebook, folder or zip"
     if not found:
-        raise ValueError(f"expected notebooks (.ipynb) or a folder for each student in {folder}, got none")
+        raise ValueError(
+            f"expected notebooks (.ipynb) or a folder for each student in {folder}, got none"
+        )
     return found, left_out
 
 
@@ -116,7 +140,9 @@ def _files(path: Path) -> list[Path]:
         return [path]
     files = [Path(top, name) for top, _, names in os.walk(path) for name in names]
     files = [file for file in files if not HIDDEN.search(str(file.relative_to(path)))]
-    return sorted(files, key=lambda file: (bool(ENDING.search(file.name)), _date(file), file))
+    return sorted(
+        files, key=lambda file: (bool(ENDING.search(file.name)), _date(file), file)
+    )
 
 
 def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
@@ -140,18 +166,35 @@ def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
 def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
     """What `_pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
     end = raw.rfind(b"PK\5\6") % (len(raw) + 1)
-    if int.from_bytes(raw[end + 12 : end + 16], "little") > 200_000 or b"PK\6\7" in raw[-66_000:]:
-        raise ValueError("expected a zip of some files, got more: hand in the .ipynb alone")
+    if (
+        int.from_bytes(raw[end + 12 : end + 16], "little") > 200_000
+        or b"PK\6\7" in raw[-66_000:]
+    ):
+        raise ValueError(
+            "expected a zip of some files, got more: hand in the .ipynb alone"
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            order = lambda info: (bool(NOTEBOOK.search(info.filename)), info.date_time, info.filename)
+            order = lambda info: (
+                bool(NOTEBOOK.search(info.filename)),
+                info.date_time,
+                info.filename,
+            )
             for info in sorted(archive.infolist(), key=order)[-FILES:]:
                 name = shown(info.filename)
                 if info.is_dir() or HIDDEN.search(name):
                     continue
                 if not NOTEBOOK.search(name):
-                    yield name, "a zip in a zip is not opened" if name.casefold().endswith(".zip") else ""
-                elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    yield (
+                        name,
+                        "a zip in a zip is not opened"
+                        if name.casefold().endswith(".zip")
+                        else "",
+                    )
+                elif info.compress_type not in (
+                    zipfile.ZIP_STORED,
+                    zipfile.ZIP_DEFLATED,
+                ):
                     yield name, "packed in an unusual way: hand in the .ipynb alone"
                 else:
                     with archive.open(info) as file:
@@ -159,23 +202,33 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
     except ValueError:
         raise
     except Exception as error:  # whatever a damaged or encrypted archive leads to
-        raise ValueError(f"the zip cannot be opened ({error}): hand in the .ipynb alone") from None
+        raise ValueError(
+            f"the zip cannot be opened ({error}): hand in the .ipynb alone"
+        ) from None
 
 
 def read_plain(path: Path, most: int) -> bytes:
     """A file's bytes; refuses links, pipes, devices and what is too large."""
     if path.is_symlink():
-        raise ValueError("expected a file, got a symbolic link: hand in the file itself")
-    number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        raise ValueError(
+            "expected a file, got a symbolic link: hand in the file itself"
+        )
+    number = os.open(
+        path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    )
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise ValueError("expected a file, got something else: hand in the file itself")
+            raise ValueError(
+                "expected a file, got something else: hand in the file itself"
+            )
         return _limited(file.read(most + 1), most)
 
 
 def _limited(raw: bytes, most: int) -> bytes:
     if len(raw) > most:
-        raise ValueError(f"expected at most {most / 1e6:g} MB, got more: clear its outputs")
+        raise ValueError(
+            f"expected at most {most / 1e6:g} MB, got more: clear its outputs"
+        )
     return raw
 
 
@@ -183,19 +236,30 @@ def _cells(raw: bytes | str) -> list[Cell]:
     """A notebook's cells; words are why there is none."""
     if isinstance(raw, str):
         raise ValueError(raw)
-    if raw.count(b"[") + raw.count(b"{") > BRACKETS or raw.count(b'"cell_type"') > CELLS:
-        raise ValueError(f"expected at most {CELLS} cells, and outputs to match, got more: clear its outputs")
+    if (
+        raw.count(b"[") + raw.count(b"{") > BRACKETS
+        or raw.count(b'"cell_type"') > CELLS
+    ):
+        raise ValueError(
+            f"expected at most {CELLS} cells, and outputs to match, got more: clear its outputs"
+        )
     try:
         cells = json.loads(raw)["cells"]
     except (TypeError, KeyError):
         cells = None
     except (ValueError, RecursionError):
-        raise ValueError("not a notebook: download it as .ipynb and hand it in again") from None
+        raise ValueError(
+            "not a notebook: download it as .ipynb and hand it in again"
+        ) from None
     if not isinstance(cells, list):
-        raise ValueError("not a notebook of version 4: open it in Jupyter, save it and hand it in again")
+        raise ValueError(
+            "not a notebook of version 4: open it in Jupyter, save it and hand it in again"
+        )
     found = []
     for cell in (cell if isinstance(cell, dict) else {} for cell in cells):
         source = cell.get("source")
         text = "".join(map(str, source)) if isinstance(source, list) else source
-        found.append((str(cell.get("cell_type")), text if isinstance(text, str) else ""))
+        found.append(
+            (str(cell.get("cell_type")), text if isinstance(text, str) else "")
+        )
     return found

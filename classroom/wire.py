@@ -15,7 +15,16 @@ from vitlib import VisionTransformer, ViTConfig
 
 # of a student's value at most: letters of a text; signs that JSON is built of; parts; in a set or dict
 TEXT, SIGNS, PARTS, MEMBERS = 1_000_000, 200_000, 20_000, 1_000
-DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64", "complex64", "complex128")
+DTYPES = (
+    "bool",
+    "uint8",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 
 
 def pack(value: Any) -> bytes:
@@ -42,7 +51,11 @@ def _encode(x: Any) -> Any:
     if x is None or type(x) in (bool, int, float, str):
         return x
     if isinstance(x, VisionTransformer):
-        return {"kind": "vit", "config": asdict(x.cfg), "state": _encode(dict(x.state_dict()))}
+        return {
+            "kind": "vit",
+            "config": asdict(x.cfg),
+            "state": _encode(dict(x.state_dict())),
+        }
     if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc":
         x = torch.as_tensor(x)
     if isinstance(x, torch.Tensor):
@@ -50,9 +63,17 @@ def _encode(x: Any) -> Any:
         x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
         x = x if str(x.dtype).removeprefix("torch.") in DTYPES else x.long()
         data = b64encode(x.contiguous().numpy().tobytes()).decode()
-        return {"kind": "tensor", "dtype": str(x.dtype)[6:], "shape": [*x.shape], "data": data}
+        return {
+            "kind": "tensor",
+            "dtype": str(x.dtype)[6:],
+            "shape": [*x.shape],
+            "data": data,
+        }
     if isinstance(x, dict):
-        return {"kind": "dict", "items": [[_encode(k), _encode(v)] for k, v in x.items()]}
+        return {
+            "kind": "dict",
+            "items": [[_encode(k), _encode(v)] for k, v in x.items()],
+        }
     for kind in (list, tuple, set):
         if isinstance(x, kind):
             return {"kind": kind.__name__, "items": [*map(_encode, x)]}
@@ -68,12 +89,16 @@ def _decode(x: Any, parts: Iterator[int], models: bool) -> Any:
             raise ValueError("a list must say its kind")
         return x
     kind = x["kind"]
-    if kind in ("set", "dict") and len(x["items"]) > MEMBERS:  # whose hashes may all be the same
+    if (
+        kind in ("set", "dict") and len(x["items"]) > MEMBERS
+    ):  # whose hashes may all be the same
         raise ValueError(f"expected at most {MEMBERS:,} members")
     if kind == "tensor":
         if x["dtype"] not in DTYPES or len(x["shape"]) > 8:
             raise ValueError("expected a tensor, got none that is known here")
-        return torch.from_numpy(np.frombuffer(b64decode(x["data"]), x["dtype"]).reshape(x["shape"]).copy())
+        return torch.from_numpy(
+            np.frombuffer(b64decode(x["data"]), x["dtype"]).reshape(x["shape"]).copy()
+        )
     if kind == "vit" and models:
         model = VisionTransformer(ViTConfig(**x["config"]))
         model.load_state_dict(_decode(x["state"], parts, models))
@@ -81,6 +106,8 @@ def _decode(x: Any, parts: Iterator[int], models: bool) -> Any:
     if kind == "other":
         return type(str(x["name"])[:40], (), {})()
     if kind == "dict":
-        return {_decode(k, parts, models): _decode(v, parts, models) for k, v in x["items"]}
+        return {
+            _decode(k, parts, models): _decode(v, parts, models) for k, v in x["items"]
+        }
     items = [_decode(each, parts, models) for each in x["items"]]
     return {"list": list, "tuple": tuple, "set": set}[kind](items)

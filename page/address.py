@@ -48,7 +48,9 @@ def colab_cell(url: str) -> str:
 
 def read_url(root: Path = ROOT) -> str:
     """The public address, "" while it is not set."""
-    return tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["patchbypatch"]["url"]
+    return tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"][
+        "patchbypatch"
+    ]["url"]
 
 
 def pages_url(url: str) -> str:
@@ -67,7 +69,9 @@ def title_of(notebook: Path) -> str:
     """A chapter's title."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     return next(
-        m[1].strip() for cell in cells if (m := re.search(r"^# (.+)$", "".join(cell["source"]), re.M))
+        m[1].strip()
+        for cell in cells
+        if (m := re.search(r"^# (.+)$", "".join(cell["source"]), re.M))
     )
 
 
@@ -78,10 +82,13 @@ def readme_links(url: str, root: Path = ROOT) -> str:
             "The book has no public address yet. `make book` builds it here; `make set-url "
             "URL=https://github.com/org/repo` gives it one, and with it launch buttons and links."
         )
-    colab = url.replace("https://github.com/", "https://colab.research.google.com/github/")
+    colab = url.replace(
+        "https://github.com/", "https://colab.research.google.com/github/"
+    )
     lines = [f"- Read it: <{pages_url(url)}>", f"- Source: <{url}>"]
     lines += [
-        f"- Run in Colab: [{title_of(path)}]({colab}/blob/main/book/{path.name})" for path in chapters(root)
+        f"- Run in Colab: [{title_of(path)}]({colab}/blob/main/book/{path.name})"
+        for path in chapters(root)
     ]
     return "\n".join(lines)
 
@@ -89,9 +96,15 @@ def readme_links(url: str, root: Path = ROOT) -> str:
 def with_cell(path: Path, url: str) -> str:
     """A notebook with the Colab cell for an address; ValueError if it has no place for it."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    found = [cell for cell in notebook["cells"] if "colab-setup" in cell["metadata"].get("tags", [])]
+    found = [
+        cell
+        for cell in notebook["cells"]
+        if "colab-setup" in cell["metadata"].get("tags", [])
+    ]
     if not found:
-        raise ValueError(f"{path.name} has no cell tagged colab-setup; add one as its first code cell")
+        raise ValueError(
+            f"{path.name} has no cell tagged colab-setup; add one as its first code cell"
+        )
     found[0]["source"] = colab_cell(url).splitlines(keepends=True)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
@@ -107,20 +120,28 @@ def write_if_changed(path: Path, text: str) -> bool:
 def set_url(url: str, root: Path = ROOT) -> list[Path]:
     """Makes `url` the book's public address, and says which files changed; ValueError if it is no GitHub repository."""
     url = re.sub(r"(\.git)?/*$", "", url.strip())
-    if url and not re.fullmatch(r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9._-]+", url):
+    if url and not re.fullmatch(
+        r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9._-]+", url
+    ):
         raise ValueError(
             f"expected the address of a GitHub repository, got {url!r}; try https://github.com/org/repo"
         )
     project, readme = root / "pyproject.toml", root / "README.md"
     setting = r'(?m)(^\[tool\.patchbypatch\]\nurl = )".*"$'
-    text, found = re.subn(setting, rf'\g<1>"{url}"', project.read_text(encoding="utf-8"))
+    text, found = re.subn(
+        setting, rf'\g<1>"{url}"', project.read_text(encoding="utf-8")
+    )
     if found != 1:
-        raise ValueError('pyproject.toml: expected one [tool.patchbypatch] followed by url = "..."')
+        raise ValueError(
+            'pyproject.toml: expected one [tool.patchbypatch] followed by url = "..."'
+        )
     texts = {project: text, **{path: with_cell(path, url) for path in chapters(root)}}
     if readme.exists():
         block = f"<!-- links -->\n{readme_links(url, root)}\n<!-- /links -->"
         old = readme.read_text(encoding="utf-8")
-        texts[readme] = re.sub(r"<!-- links -->.*?<!-- /links -->", lambda _: block, old, flags=re.S)
+        texts[readme] = re.sub(
+            r"<!-- links -->.*?<!-- /links -->", lambda _: block, old, flags=re.S
+        )
     return [path for path, text in texts.items() if write_if_changed(path, text)]
 
 
@@ -134,7 +155,10 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         print(f"set-url: {error}", file=sys.stderr)
         return 1
-    names = ", ".join(str(path.relative_to(ROOT)) for path in changed) or "nothing (it was set already)"
+    names = (
+        ", ".join(str(path.relative_to(ROOT)) for path in changed)
+        or "nothing (it was set already)"
+    )
     print(f"The book's address is {read_url() or 'not set'}. Changed: {names}.")
     return 0
 
@@ -149,10 +173,19 @@ def use_address(app, config) -> None:
         for name in ("repository_url", "launch_buttons"):
             options.pop(name, None)
         return
-    colab = {"notebook_interface": "jupyterlab", "colab_url": "https://colab.research.google.com"}
-    options |= {"repository_url": url, "repository_branch": "main", "launch_buttons": colab}
+    colab = {
+        "notebook_interface": "jupyterlab",
+        "colab_url": "https://colab.research.google.com",
+    }
+    options |= {
+        "repository_url": url,
+        "repository_branch": "main",
+        "launch_buttons": colab,
+    }
     options |= {"use_repository_button": True, "use_issues_button": True}
-    config.html_baseurl = config.ogp_site_url = pages_url(url) + "zh/" * (config.language == "zh_CN")
+    config.html_baseurl = config.ogp_site_url = pages_url(url) + "zh/" * (
+        config.language == "zh_CN"
+    )
     config.ogp_social_cards = {"enable": False}
     config.ogp_image = f"{pages_url(url)}_static/cover.png"
     config.sitemap_url_scheme = "{link}"
@@ -162,7 +195,9 @@ def fetch_by_address(app, docname: str, source: list[str]) -> None:
     """Says how to fetch the book, once it has an address, in place of "the folder in which you found this"."""
     if url := read_url():
         found = "cd patch-by-patch    # the folder in which you found this"
-        source[0] = source[0].replace(found, f"git clone {url} patch-by-patch\ncd patch-by-patch")
+        source[0] = source[0].replace(
+            found, f"git clone {url} patch-by-patch\ncd patch-by-patch"
+        )
 
 
 def setup(app) -> None:

@@ -52,7 +52,9 @@ on. Letters in shapes are those of the {doc}`notation`. This page is written fro
 
 def home_of(module: str) -> ModuleType:
     """A module, of the package `vitlib` where none is said."""
-    return import_module(module if module.startswith("vitworkshop.") else f"vitlib.{module}")
+    return import_module(
+        module if module.startswith("vitworkshop.") else f"vitlib.{module}"
+    )
 
 
 def exported(module: str) -> list[str]:
@@ -61,7 +63,9 @@ def exported(module: str) -> list[str]:
     names = []
     for node in ast.parse(inspect.getsource(home_of(module))).body:
         targets = getattr(node, "targets", [getattr(node, "target", node)])
-        names += [getattr(target, "name", getattr(target, "id", "")) for target in targets]
+        names += [
+            getattr(target, "name", getattr(target, "id", "")) for target in targets
+        ]
     return [name for name in names if name in public]
 
 
@@ -88,16 +92,23 @@ def numbers_of(module: str, name: str) -> list[str]:
     said = re.findall(r"chapters? (\d\d(?: and \d\d)*)", source_of(module, name))
     if not said:
         home = home_of(module).__name__
-        raise ValueError(f"the docstring of {home}.{name} names no chapter; end it with Source: chapter 09.")
+        raise ValueError(
+            f"the docstring of {home}.{name} names no chapter; end it with Source: chapter 09."
+        )
     return re.findall(r"\d\d", said[-1])
 
 
 @cache
 def words_of_chapters() -> dict[str, set[str]]:
     """Number -> every word of the notebook, code and prose."""
-    cells = {path.stem[:2]: json.loads(path.read_text(encoding="utf-8"))["cells"] for path in chapters()}
+    cells = {
+        path.stem[:2]: json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for path in chapters()
+    }
     return {
-        number: set(re.findall(r"\w+", "\n".join("".join(cell["source"]) for cell in some)))
+        number: set(
+            re.findall(r"\w+", "\n".join("".join(cell["source"]) for cell in some))
+        )
         for number, some in cells.items()
     }
 
@@ -120,7 +131,9 @@ def summary(modules: list[str]) -> str:
             first = re.split(r"\n\n| Source:", source_of(module, name))[0]
             first = " ".join(first.split()).replace("|", "\\|")
             numbers = ", ".join(told_in(module, name)[1])
-            rows.append(f"| {{py:obj}}`vl.{short} <vitlib.{short}>` | {first} | {numbers} |")
+            rows.append(
+                f"| {{py:obj}}`vl.{short} <vitlib.{short}>` | {first} | {numbers} |"
+            )
     return "\n".join(rows) + "\n"
 
 
@@ -130,8 +143,14 @@ def entry(module: str, name: str, links: dict[str, str]) -> str:
     thing = getattr(home_of(module), name)
     path = f"vitlib.viz.{name}" if module.startswith("viz") else f"vitlib.{name}"
     if inspect.isclass(thing):
-        members = ", ".join(key for key, each in vars(thing).items() if key[0] != "_" and is_documented(each))
-        first = f".. autoclass:: {path}\n" + (f"   :members: {members}\n" if members else "")
+        members = ", ".join(
+            key
+            for key, each in vars(thing).items()
+            if key[0] != "_" and is_documented(each)
+        )
+        first = f".. autoclass:: {path}\n" + (
+            f"   :members: {members}\n" if members else ""
+        )
     elif inspect.isroutine(thing):
         first = f".. autofunction:: {path}\n"
     else:
@@ -175,7 +194,11 @@ def shorten_shapes(app, what, name, obj, options, signature, returns):
     """Writes jaxtyping's `Float[Tensor, 'B N D']` as the docstrings do: `Float[B N D]`."""
 
     def shorten(text):
-        text = re.sub(r"~?(?:jaxtyping\.)?(\w+)\[~?(?:torch\.)?Tensor, (['\"])(.*?)\2\]", r"\1[\3]", text)
+        text = re.sub(
+            r"~?(?:jaxtyping\.)?(\w+)\[~?(?:torch\.)?Tensor, (['\"])(.*?)\2\]",
+            r"\1[\3]",
+            text,
+        )
         packages = r"torch\.nn\.modules\.module|torch\.nn|torch|pathlib|jaxtyping"
         return re.sub(rf"~?\b(?:{packages})\.(?=[A-Z])", "", text)
 
@@ -189,7 +212,9 @@ def read_plain_docstring(app, what, name, obj, options, lines: list[str]) -> Non
     types stand only in signatures.
     """
     for i, line in enumerate(lines):
-        parts = re.split(r"(`+[^`]*`+)", line)  # every second part stands between backticks
+        parts = re.split(
+            r"(`+[^`]*`+)", line
+        )  # every second part stands between backticks
         parts[::2] = [re.sub(r"(?<!\\)\*(?!\s)", r"\*", part) for part in parts[::2]]
         lines[i] = "".join(parts)
         if i and lines[i - 1].strip() in {"Returns:", "Yields:"} and ":" in line:
@@ -204,4 +229,6 @@ def setup(app) -> None:
 
 
 if __name__ == "__main__":
-    print(f"{PAGE.name}: {'written' if write_if_changed(PAGE, page()) else 'as it was'}")
+    print(
+        f"{PAGE.name}: {'written' if write_if_changed(PAGE, page()) else 'as it was'}"
+    )

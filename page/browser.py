@@ -30,7 +30,9 @@ def chromium() -> str | None:
 
 def launch(kind, **variables: str):
     """A browser with these environment variables; `kind` is playwright's `chromium`."""
-    return kind.launch(executable_path=chromium(), args=FLAGS, env=os.environ | variables)
+    return kind.launch(
+        executable_path=chromium(), args=FLAGS, env=os.environ | variables
+    )
 
 
 @contextlib.contextmanager

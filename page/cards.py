@@ -23,7 +23,15 @@ from page.edition import HAN
 GLOSSARY, REFERENCE = "book/key-concepts", "book/api"
 AMBIGUOUS = {"Head", "Width"}  # in prose these words often mean another thing
 CODE = (nodes.literal, nodes.literal_block, nodes.math)
-CLOSED = (*CODE, nodes.title, nodes.reference, nodes.table, nodes.strong, nodes.emphasis, nodes.citation)
+CLOSED = (
+    *CODE,
+    nodes.title,
+    nodes.reference,
+    nodes.table,
+    nodes.strong,
+    nodes.emphasis,
+    nodes.citation,
+)
 
 
 def is_closed(node: nodes.Node) -> bool:
@@ -41,10 +49,16 @@ def open_nodes(node: nodes.Node, kind: type):
             yield from open_nodes(child, kind)
 
 
-def link(app, here: str, target: str, anchor: str, content: nodes.Node) -> nodes.reference:
+def link(
+    app, here: str, target: str, anchor: str, content: nodes.Node
+) -> nodes.reference:
     """A link inside the book, with its card's name."""
     address = app.builder.get_relative_uri(here, target) if here != target else ""
-    options = {"internal": True, "refuri": f"{address}#{anchor}", "classes": ["has-card"]}
+    options = {
+        "internal": True,
+        "refuri": f"{address}#{anchor}",
+        "classes": ["has-card"],
+    }
     return nodes.reference("", "", content, **options)
 
 
@@ -68,7 +82,9 @@ def patterns(env) -> dict[str, tuple[re.Pattern, str]]:
             word = re.escape(name) + ("(?:es)?" if name.endswith("ch") else "s?")
             # “patch” is no patch; in Chinese nothing stands between words
             before, after = (
-                ("", "") if re.search(HAN, name) else (r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_”-])")
+                ("", "")
+                if re.search(HAN, name)
+                else (r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_”-])")
             )
             known[name] = (re.compile(before + word + after, case), anchor)
     return known
@@ -77,15 +93,32 @@ def patterns(env) -> dict[str, tuple[re.Pattern, str]]:
 def first_use(text: str, name: str, known: dict) -> re.Match | None:
     """Where a text first uses a key term by itself: the patch of "patch size" is none."""
     words = list(known[name][0].finditer(text))
-    longer = [other for other in known if name.lower() in other.lower() and other != name] if words else []
-    taken = [found.span() for other in longer for found in known[other][0].finditer(text)]
-    return next((w for w in words if not any(a <= w.start() and w.end() <= b for a, b in taken)), None)
+    longer = (
+        [other for other in known if name.lower() in other.lower() and other != name]
+        if words
+        else []
+    )
+    taken = [
+        found.span() for other in longer for found in known[other][0].finditer(text)
+    ]
+    return next(
+        (
+            w
+            for w in words
+            if not any(a <= w.start() and w.end() <= b for a, b in taken)
+        ),
+        None,
+    )
 
 
 def link_terms(app, part: nodes.Node, here: str, known: dict) -> None:
     """Links the first mention of each key term in a part of a page."""
     linked = {each.astext().lower() for each in part.findall(nodes.reference)}
-    unused = {name: anchor for name, (_, anchor) in known.items() if name.lower() not in linked}
+    unused = {
+        name: anchor
+        for name, (_, anchor) in known.items()
+        if name.lower() not in linked
+    }
     todo = list(open_nodes(part, nodes.Text))
     while todo:
         text = todo.pop(0)
@@ -93,7 +126,9 @@ def link_terms(app, part: nodes.Node, here: str, known: dict) -> None:
             if found := first_use(text.astext(), name, known):
                 del unused[name]
                 whole, (start, end) = text.astext(), found.span()
-                word = link(app, here, GLOSSARY, anchor, nodes.inline("", whole[start:end]))
+                word = link(
+                    app, here, GLOSSARY, anchor, nodes.inline("", whole[start:end])
+                )
                 before, after = nodes.Text(whole[:start]), nodes.Text(whole[end:])
                 text.parent.replace(text, [before, word, after])
                 todo[:0] = [before, after]
@@ -107,7 +142,9 @@ def taught(app) -> dict[str, list[str]]:
     for described in app.env.get_doctree(REFERENCE).findall(addnodes.desc):
         chapters = re.search(r"Taught in (.*)", described.astext())
         for name in described[0]["ids"][:1]:
-            for number in re.findall(r"chapter (\d\d)", chapters[1] if chapters else ""):
+            for number in re.findall(
+                r"chapter (\d\d)", chapters[1] if chapters else ""
+            ):
                 found.setdefault(number, []).append(name.replace("vitlib.", "vl.", 1))
     return found
 
@@ -117,7 +154,10 @@ def link_page(app, doctree, here: str) -> None:
     page = next(doctree.findall(nodes.section), None)
     if page is None or here in (REFERENCE, "book/bibliography"):
         return
-    number, parts = number_of(here), [child for child in page if isinstance(child, nodes.section)]
+    number, parts = (
+        number_of(here),
+        [child for child in page if isinstance(child, nodes.section)],
+    )
     for part in parts:
         if number and "key-terms" in part["ids"] and number in taught(app):
             line = nodes.paragraph("", "In the package: ", classes=["derived"])
@@ -136,7 +176,9 @@ def put_letters(app, doctree, docname: str) -> None:
     for glossary in list(doctree.findall(addnodes.glossary)):
         first: dict[str, str] = {}
         for term in glossary.findall(nodes.term):
-            if (letter := term.astext()[0].upper()).isascii():  # a Chinese entry has its English term, too
+            if (
+                letter := term.astext()[0].upper()
+            ).isascii():  # a Chinese entry has its English term, too
                 first.setdefault(letter, term["ids"][0])
         row = nodes.bullet_list(classes=["letters"])
         for letter, anchor in sorted(first.items()):
@@ -148,7 +190,9 @@ def put_letters(app, doctree, docname: str) -> None:
 def first_sentence(text: str) -> str:
     """The first sentence, without the works it cites."""
     text = re.sub(r" ?[(\[][A-Z][^()\[\]]*\d{4}\w?[)\]]", "", text)
-    return re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z\"“])|(?<=。)", text, maxsplit=1)[0]
+    return re.split(
+        r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z\"“])|(?<=。)", text, maxsplit=1
+    )[0]
 
 
 def write_cards(app, error) -> None:
@@ -156,7 +200,10 @@ def write_cards(app, error) -> None:
     if error or app.builder.name != "html":
         return
     cards = {
-        entry["anchor"]: [entry.get("sign", entry["title"]), first_sentence(entry["text"])]
+        entry["anchor"]: [
+            entry.get("sign", entry["title"]),
+            first_sentence(entry["text"]),
+        ]
         for docname in (GLOSSARY, REFERENCE)
         for entry in search.pages.get(docname, [])
         if entry["anchor"].startswith(("term-", "vitlib."))

@@ -52,7 +52,13 @@ def number_heading(app, doctree, docname: str) -> None:
     """Puts the number before the page's title."""
     title = next(doctree.findall(nodes.title), None)
     if title is not None and number_of(docname):
-        title.insert(0, [nodes.inline("", number_of(docname), classes=["chapter-number"]), nodes.Text(" ")])
+        title.insert(
+            0,
+            [
+                nodes.inline("", number_of(docname), classes=["chapter-number"]),
+                nodes.Text(" "),
+            ],
+        )
 
 
 def name_page(app, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -60,20 +66,35 @@ def name_page(app, pagename: str, templatename: str, context: dict, doctree) -> 
     number = number_of(pagename)
     if number and doctree is not None:
         context["title"] = f"{number} {context['title']}"
-    _, *around = (getattr(app.builder, "relations", None) or {}).get(pagename) or (None, None, None)
+    _, *around = (getattr(app.builder, "relations", None) or {}).get(pagename) or (
+        None,
+        None,
+        None,
+    )
     for way, other in zip(("prev", "next"), around, strict=True):
         if other and number_of(other) and context.get(way):
-            context[way] = {**context[way], "title": f"{number_of(other)} {context[way]['title']}"}
-    first = next(doctree.findall(nodes.paragraph), None) if doctree is not None else None
-    text = shorten(text_of(first)) if first is not None else DESCRIPTIONS.get(pagename, "")
+            context[way] = {
+                **context[way],
+                "title": f"{number_of(other)} {context[way]['title']}",
+            }
+    first = (
+        next(doctree.findall(nodes.paragraph), None) if doctree is not None else None
+    )
+    text = (
+        shorten(text_of(first)) if first is not None else DESCRIPTIONS.get(pagename, "")
+    )
     tags = context.get("metatags", "")
     if text and 'name="description"' not in tags:
-        context["metatags"] = f'{tags}\n<meta name="description" content="{html.escape(text)}" />'
+        context["metatags"] = (
+            f'{tags}\n<meta name="description" content="{html.escape(text)}" />'
+        )
 
 
 def shorten(text: str, most: int = 160) -> str:
     """The text, cut between words if it is longer than `most` characters."""
-    cut = text[: most - 1] if re.search(HAN, text) else text[: most - 1].rsplit(" ", 1)[0]
+    cut = (
+        text[: most - 1] if re.search(HAN, text) else text[: most - 1].rsplit(" ", 1)[0]
+    )
     return text if len(text) <= most else cut.rstrip(",;:，；：、") + "…"
 
 
@@ -82,8 +103,12 @@ def fold_glance(app, doctree, docname: str) -> None:
     for box in list(doctree.findall(nodes.admonition)):
         if "glance" in box["classes"]:
             line = summary("", "", *box[0].children, classes=["admonition-title"])
-            fold = details("", line, *box.children[1:], classes=["glance", "admonition"])
-            if said := re.search(r"(\d+) minutes to read|阅读 (\d+) 分钟", box.astext()):
+            fold = details(
+                "", line, *box.children[1:], classes=["glance", "admonition"]
+            )
+            if said := re.search(
+                r"(\d+) minutes to read|阅读 (\d+) 分钟", box.astext()
+            ):
                 line += nodes.inline("", said[0], classes=["minutes"])
                 fold["data"] = {"data-minutes": said[1] or said[2]}
             box.parent.replace(box, fold)
@@ -94,11 +119,22 @@ def fold_solutions(app, doctree, docname: str) -> None:
     for solution in list(doctree.findall(solution_node)):
         line = summary()
         for child in solution[0].children:
-            line += list(child.children) if isinstance(child, nodes.reference) else child
-        fold = details("", line, *solution.children[1:], ids=solution["ids"][:1], classes=["solution"])
+            line += (
+                list(child.children) if isinstance(child, nodes.reference) else child
+            )
+        fold = details(
+            "",
+            line,
+            *solution.children[1:],
+            ids=solution["ids"][:1],
+            classes=["solution"],
+        )
         solution.parent.replace(solution, fold)
     for section in doctree.findall(nodes.section):
-        if section["ids"] and section["ids"][0] in ("exercise-content", "solution-content"):
+        if section["ids"] and section["ids"][0] in (
+            "exercise-content",
+            "solution-content",
+        ):
             section["ids"] = []
 
 
@@ -106,7 +142,9 @@ def fold_more(app, doctree, docname: str) -> None:
     """Folds the exercises beyond a chapter's core to a line with their number and minutes."""
     for section in doctree.findall(nodes.section):
         if "more-exercises" in section["ids"]:
-            minutes = [int(minutes) for _, minutes, _ in DIFFICULTY.findall(section.astext())]
+            minutes = [
+                int(minutes) for _, minutes, _ in DIFFICULTY.findall(section.astext())
+            ]
             line = summary("", f"{len(minutes)} more, {sum(minutes)} minutes")
             section[1:] = [details("", line, *section[1:], classes=["more"])]
 
@@ -114,7 +152,9 @@ def fold_more(app, doctree, docname: str) -> None:
 def as_tag(name: str, suffix: str) -> tuple:
     """What writes a node as a tag of HTML."""
     return (
-        lambda writer, node: writer.body.append(writer.starttag(node, name, suffix, **node.get("data", {}))),
+        lambda writer, node: writer.body.append(
+            writer.starttag(node, name, suffix, **node.get("data", {}))
+        ),
         lambda writer, node: writer.body.append(f"</{name}>\n"),
     )
 

@@ -29,13 +29,26 @@ from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import summary
 
 KINDS = ("ahead", "equal")
-EXAMPLES = ((2, 0.6), (0.5, 0.3), (1.2, 0.6), (0.1, 0.6), (-0.7, 1.1), (-2, 0.6))  # mean, reach, in margins
+EXAMPLES = (
+    (2, 0.6),
+    (0.5, 0.3),
+    (1.2, 0.6),
+    (0.1, 0.6),
+    (-0.7, 1.1),
+    (-2, 0.6),
+)  # mean, reach, in margins
 
 
 def whose(claim: Claim) -> str:
     """Who says it; the source of the paper's claims is a figure, table, section or appendix of it."""
     papers = claim.source.startswith(("Figure", "Table", "Section", "Appendix"))
-    return "the paper's" if papers else "ours" if claim.source.startswith("ours") else "others'"
+    return (
+        "the paper's"
+        if papers
+        else "ours"
+        if claim.source.startswith("ours")
+        else "others'"
+    )
 
 
 def rule() -> str:
@@ -49,8 +62,16 @@ def rule() -> str:
             for name, side in scores.items()
             for seed, score in enumerate(side)
         ]
-        found = [Claim("", "", "a", "b", margin=1.0, kind=kind).judge(runs) for kind in KINDS]
-        rows.append([interval_picture(mean, reach), found[0]["found"], *(one["verdict"] for one in found)])
+        found = [
+            Claim("", "", "a", "b", margin=1.0, kind=kind).judge(runs) for kind in KINDS
+        ]
+        rows.append(
+            [
+                interval_picture(mean, reach),
+                found[0]["found"],
+                *(one["verdict"] for one in found),
+            ]
+        )
     return vl.viz.table(["mean and interval", "found", *KINDS], rows)
 
 
@@ -59,13 +80,17 @@ def interval_picture(mean: float, reach: float) -> str:
     x = {at: 60 + 20 * at for at in (-1, 0, 1, mean - reach, mean, mean + reach)}
     lines = "".join(
         f'<path d="M{x[at]:g} 1V23" stroke="currentColor" opacity=".5"{dash}/>'
-        for at, dash in ((-1, ' stroke-dasharray="2 3"'), (0, ""), (1, ' stroke-dasharray="2 3"'))
+        for at, dash in (
+            (-1, ' stroke-dasharray="2 3"'),
+            (0, ""),
+            (1, ' stroke-dasharray="2 3"'),
+        )
     )
-    bar = (
-        f'<path d="M{x[mean - reach]:.1f} 12H{x[mean + reach]:.1f}" stroke="currentColor" stroke-width="3"/>'
-    )
+    bar = f'<path d="M{x[mean - reach]:.1f} 12H{x[mean + reach]:.1f}" stroke="currentColor" stroke-width="3"/>'
     dot = f'<circle cx="{x[mean]:.1f}" cy="12" r="5" fill="currentColor"/>'
-    said = f"mean {mean:g} margins, interval from {mean - reach:.1f} to {mean + reach:.1f}"
+    said = (
+        f"mean {mean:g} margins, interval from {mean - reach:.1f} to {mean + reach:.1f}"
+    )
     return f'<svg role="img" aria-label="{said}" width="120" height="24">{lines}{bar}{dot}</svg>'
 
 
@@ -74,7 +99,8 @@ def example() -> str:
     row = admitted()[0]
     found, (scale, _, name) = row.found, unit(row.found["metric"])
     mean, se, low, high = (
-        scale * number for number in (found["difference"], found["se"], *found["interval"])
+        scale * number
+        for number in (found["difference"], found["se"], *found["interval"])
     )
     student = t.ppf(0.975, found["n"] - 1)
     return (
@@ -98,7 +124,9 @@ def board() -> str:
         ]
         for row in admitted()
     ]
-    return vl.viz.table(["claim", "what we got", "rates [best]; seeds", "verdict", "study"], rows)
+    return vl.viz.table(
+        ["claim", "what we got", "rates [best]; seeds", "verdict", "study"], rows
+    )
 
 
 def tally() -> str:
@@ -137,12 +165,16 @@ def missing() -> str:
 def study(name: str) -> str:
     """The runs of a study: its question, how they were made, each claim, what they do not say, how to repeat them."""
     if name not in STUDIES:
-        raise ValueError(f"no study {name!r}; there are {', '.join([*OF_ALL, *STUDIES])}")
+        raise ValueError(
+            f"no study {name!r}; there are {', '.join([*OF_ALL, *STUDIES])}"
+        )
     one, result = STUDIES[name], whole(name)
     if result is None:
         return f"**{one.question}** Not run to its end yet: `python -m vitlib study run {name}`"
     rows = rows_of(name, result)
-    claims = [[sentence(row.claim), measured(row), told(row), lacks(row)] for row in rows]
+    claims = [
+        [sentence(row.claim), measured(row), told(row), lacks(row)] for row in rows
+    ]
     heads = ["claim", "what we got", "verdict", "on the board?"]
     parts = [
         f"**{one.question}**",
@@ -174,7 +206,9 @@ def sentence(claim: Claim) -> str:
 def told(row: Row) -> str:
     """What was found, and what that says of the claim."""
     return (
-        f"{row.found['found']}: **{row.found['verdict']}**" if row.found["found"] != OPEN else f"**{OPEN}**"
+        f"{row.found['found']}: **{row.found['verdict']}**"
+        if row.found["found"] != OPEN
+        else f"**{OPEN}**"
     )
 
 
@@ -206,11 +240,19 @@ def about(name: str, result: dict) -> str:
         f"{time_taken(result)} on {hardware(result['hardware'])}, {result['precision']}.*"
     ]
     again = f"`python -m vitlib study run {name}`"
-    said.append(f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}")
+    said.append(
+        f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`. Again: {again}"
+    )
     return " ".join(said)
 
 
-OF_ALL = {"rule": rule, "example": example, "board": board, "tally": tally, "missing": missing}
+OF_ALL = {
+    "rule": rule,
+    "example": example,
+    "board": board,
+    "tally": tally,
+    "missing": missing,
+}
 
 
 class Claims(Computed):

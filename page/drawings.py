@@ -26,7 +26,14 @@ from vitlib.viz.style import BAND, CARD, EDGE, INK, MUTED, PALETTE, STYLE, TEXT
 COLOURS = {
     **{colour: f"curve-{i}" for i, colour in enumerate(PALETTE, 1)},
     **{colour: f"letter-{i}" for i, colour in enumerate(TEXT, 1)},
-    **{INK: "ink", CARD: "ground", EDGE: "edge", STYLE["grid.color"]: "grid", MUTED: "muted", BAND: "band"},
+    **{
+        INK: "ink",
+        CARD: "ground",
+        EDGE: "edge",
+        STYLE["grid.color"]: "grid",
+        MUTED: "muted",
+        BAND: "band",
+    },
 }
 LINK = "{http://www.w3.org/1999/xlink}href"
 PIXEL = 96 / 72  # pixels in a point
@@ -42,7 +49,11 @@ class drawing(nodes.General, nodes.Inline, nodes.Element):
 
 def rounded(text: str) -> str:
     """Numbers to a hundredth, and no more space between them than needed."""
-    text = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), text)
+    text = re.sub(
+        r"-?\d+\.\d+",
+        lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."),
+        text,
+    )
     return " ".join(text.split()).replace("-0 ", "0 ")
 
 
@@ -62,7 +73,9 @@ def webp(png: bytes) -> tuple[bytes, int]:
         image.save(buffer, "WEBP", method=3, **how)
         files.append(buffer.getvalue())
     side = max(image.size)
-    return (files[1] if side > SHARP and 2 * len(files[1]) < len(files[0]) else files[0]), side
+    return (
+        files[1] if side > SHARP and 2 * len(files[1]) < len(files[0]) else files[0]
+    ), side
 
 
 def page_svg(root, key: str, keep) -> str:
@@ -76,20 +89,34 @@ def page_svg(root, key: str, keep) -> str:
     letters = []
 
     def renamed(reference: str) -> str:
-        return re.sub(r"#(\w+)", lambda old: "#" + names.setdefault(old[1], f"{key}-{len(names)}"), reference)
+        return re.sub(
+            r"#(\w+)",
+            lambda old: "#" + names.setdefault(old[1], f"{key}-{len(names)}"),
+            reference,
+        )
 
     def written(element) -> str:
         tag, attributes = element.tag.rpartition("}")[2], dict(element.attrib)
         style = attributes.pop("style", "")
-        if tag in ("metadata", "style") or style == f"fill: {CARD}":  # the card, and the ground of axes
+        if (
+            tag in ("metadata", "style") or style == f"fill: {CARD}"
+        ):  # the card, and the ground of axes
             return ""
         name = attributes.pop("id", "")
-        name = names.setdefault(name, f"{key}-{len(names)}") if name and tag in ("path", "clipPath") else ""
+        name = (
+            names.setdefault(name, f"{key}-{len(names)}")
+            if name and tag in ("path", "clipPath")
+            else ""
+        )
         if tag == "image":
             png = base64.b64decode(attributes.pop(LINK).partition(",")[2])
             file, side = webp(png)
             attributes["href"] = keep(file)
-            style = "image-rendering:pixelated" if side <= SHARP and "pixelated" in style else ""
+            style = (
+                "image-rendering:pixelated"
+                if side <= SHARP and "pixelated" in style
+                else ""
+            )
             attributes["preserveAspectRatio"] = "none"
         elif LINK in attributes:
             attributes["href"] = renamed(attributes.pop(LINK))
@@ -106,10 +133,14 @@ def page_svg(root, key: str, keep) -> str:
         if style:
             attributes["style"] = styled(style)
         text = element.text or ""
-        inner = escape(text if tag in ("text", "tspan") else text.strip()) + "".join(map(written, element))
+        inner = escape(text if tag in ("text", "tspan") else text.strip()) + "".join(
+            map(written, element)
+        )
         if tag == "g" and (not attributes or not inner):
             return inner
-        start = f"<{tag}" + "".join(f' {k}="{escape(v)}"' for k, v in attributes.items())
+        start = f"<{tag}" + "".join(
+            f' {k}="{escape(v)}"' for k, v in attributes.items()
+        )
         return f"{start}>{inner}</{tag}>" if inner else f"{start}/>"
 
     inner = "".join(map(written, root))
@@ -117,7 +148,9 @@ def page_svg(root, key: str, keep) -> str:
     least = wide * min(1, SMALLEST / min(letters)) if letters else 0
     view = rounded(f"{left:.1f} {top:.1f} {right - left:.1f} {bottom - top:.1f}")
     sizes = f'viewBox="{view}" width="{wide:.0f}" height="{high:.0f}"'
-    return f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>'
+    return (
+        f'<svg {sizes} style="--wide:{wide:.0f}px;--least:{least:.0f}px">{inner}</svg>'
+    )
 
 
 def picture_svg(png: bytes, keep) -> str:
@@ -133,9 +166,15 @@ def place_drawings(app, doctree, docname: str) -> None:
     if app.builder.format != "html":
         return
     for i, image in enumerate(list(doctree.findall(nodes.image)), 1):
-        if "jupyter_execute" in image["uri"] and image["uri"].endswith((".svg", ".png")):
+        if "jupyter_execute" in image["uri"] and image["uri"].endswith(
+            (".svg", ".png")
+        ):
             path = str(Path(app.srcdir, image["uri"]))
-            image.replace_self(drawing(path=path, key=f"d{i}", alt=image.get("alt", ""), ids=image["ids"]))
+            image.replace_self(
+                drawing(
+                    path=path, key=f"d{i}", alt=image.get("alt", ""), ids=image["ids"]
+                )
+            )
 
 
 def visit_drawing(writer, node) -> None:
@@ -160,7 +199,10 @@ def visit_drawing(writer, node) -> None:
         svg = page_svg(root, node["key"], keep)
         narrow = root.find(".//{*}metadata/{*}svg")
         if narrow is not None:
-            svg, kinds = svg + page_svg(narrow, node["key"] + "n", keep), "drawing two-forms"
+            svg, kinds = (
+                svg + page_svg(narrow, node["key"] + "n", keep),
+                "drawing two-forms",
+            )
     said = f'<svg role="img" aria-label="{escape(node["alt"])}" '
     writer.body.append(f'<div class="{kinds}">{svg.replace("<svg ", said)}</div>\n')
     raise nodes.SkipNode
@@ -168,9 +210,17 @@ def visit_drawing(writer, node) -> None:
 
 def warn_of_letters(root, where: str) -> None:
     """A warning that names what the drawings' font lacks."""
-    letters = {c for text in root.iter("{http://www.w3.org/2000/svg}text") for c in "".join(text.itertext())}
+    letters = {
+        c
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+        for c in "".join(text.itertext())
+    }
     if missing := " ".join(sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)):
-        log.warning("%s is not in the drawings' font: add it to page/fonts.py", missing, location=where)
+        log.warning(
+            "%s is not in the drawings' font: add it to page/fonts.py",
+            missing,
+            location=where,
+        )
 
 
 def setup(app) -> None:

@@ -20,7 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, WORDS = ROOT / "book", ROOT / "book" / "zh"
-HEAD = re.compile(r"^<!-- ([\w-]+)(?: (caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M)
+HEAD = re.compile(
+    r"^<!-- ([\w-]+)(?: (caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M
+)
 PARTS = {  # where words stand in a code cell's metadata
     "caption": ("mystnb", "figure", "caption"),
     "alt": ("mystnb", "image", "alt"),
@@ -41,7 +43,12 @@ BANNER = "本页有 {} 段尚无译文，或英文在翻译之后又改过：这
 
 def paragraphs(text: str) -> list[str]:
     """What stands between blank lines, and each row of a table; a block of code is one."""
-    hidden = re.sub(CODE, lambda code: code[0].replace("\n", "\0"), text.strip("\n"), flags=re.M | re.S)
+    hidden = re.sub(
+        CODE,
+        lambda code: code[0].replace("\n", "\0"),
+        text.strip("\n"),
+        flags=re.M | re.S,
+    )
     cut = re.split(r"\n(?:[ \t]*\n)+|(?<=\|)\n(?=\|)", hidden)
     return [each.replace("\0", "\n") for each in cut if each.strip()]
 
@@ -60,11 +67,25 @@ def bare(text: str) -> str:
     """What a translator may change: without code, formulas, names of directives, targets of links, tags."""
     text = re.sub(CODE, " ", text, flags=re.M | re.S)
     text = re.sub(
-        r"\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$", "█", text, flags=re.M
+        r"\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$",
+        "█",
+        text,
+        flags=re.M,
     )
-    text = re.sub(r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`", lambda role: f"█{role[1] or ''}█", text)
-    text = re.sub(rf"^[`:]{{3,}}(?:\{{(?!(?:{TITLED})\}})[\w:-]+\}} .*)?", "█", text, flags=re.M)
-    return re.sub(r"(`+)[^`]+\1|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--.*?-->", "█", text, flags=re.S)
+    text = re.sub(
+        r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`",
+        lambda role: f"█{role[1] or ''}█",
+        text,
+    )
+    text = re.sub(
+        rf"^[`:]{{3,}}(?:\{{(?!(?:{TITLED})\}})[\w:-]+\}} .*)?", "█", text, flags=re.M
+    )
+    return re.sub(
+        r"(`+)[^`]+\1|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--.*?-->",
+        "█",
+        text,
+        flags=re.S,
+    )
 
 
 def is_prose(paragraph: str) -> bool:
@@ -85,7 +106,9 @@ def spots(cell: dict) -> Iterator[tuple[str, dict, str]]:
 def units(path: Path) -> dict[tuple[str, str], str]:
     """The texts of a chapter by cell and part; those of a page by its headings."""
     if path.suffix == ".md":
-        from docutils.nodes import make_id  # here, as for `make colab` no package is there
+        from docutils.nodes import (
+            make_id,
+        )  # here, as for `make colab` no package is there
 
         found: dict[tuple[str, str], list[str]] = {}
         name = "top"
@@ -95,14 +118,19 @@ def units(path: Path) -> dict[tuple[str, str], str]:
             found.setdefault((name, ""), []).append(each)
         return {key: joined(parts) for key, parts in found.items()}
     cells = json.loads(path.read_text("utf-8"))["cells"]
-    return {(cell["id"], part): "".join(holder[key]) for cell in cells for part, holder, key in spots(cell)}
+    return {
+        (cell["id"], part): "".join(holder[key])
+        for cell in cells
+        for part, holder, key in spots(cell)
+    }
 
 
 def headings(path: Path) -> list[str]:
     """The titles of a chapter's or page's sections."""
     text = re.sub(CODE, "", "\n\n".join(units(path).values()), flags=re.M | re.S)
     return [
-        re.sub(r"[`*$]", "", title).replace("'", "’") for title in re.findall(r"^#{1,4} (.*)", text, re.M)
+        re.sub(r"[`*$]", "", title).replace("'", "’")
+        for title in re.findall(r"^#{1,4} (.*)", text, re.M)
     ]
 
 
@@ -111,14 +139,19 @@ def pieces(path: Path) -> list[tuple[str, str, str, str]]:
     found = []
     if path.exists():
         _, *parts = HEAD.split(path.read_text("utf-8"))
-        for cell, part, hashes, text in zip(*(parts[i::4] for i in range(4)), strict=True):
-            said = [each for each in paragraphs(text) if each[0] != "|" or is_prose(each)]
+        for cell, part, hashes, text in zip(
+            *(parts[i::4] for i in range(4)), strict=True
+        ):
+            said = [
+                each for each in paragraphs(text) if each[0] != "|" or is_prose(each)
+            ]
             if len(said) != len(hashes.split()):
                 raise ValueError(
                     f"{path.name}, {cell}: expected {len(hashes.split())} paragraphs, got {len(said)}"
                 )
             found += [
-                (cell, part or "", known, words) for known, words in zip(hashes.split(), said, strict=True)
+                (cell, part or "", known, words)
+                for known, words in zip(hashes.split(), said, strict=True)
             ]
     return found
 
@@ -130,7 +163,11 @@ def translations(path: Path) -> dict[str, str]:
 
 def source(path: Path) -> Path:
     """The chapter or page that a file translates."""
-    return next(each for each in (BOOK / f"{path.stem}.ipynb", BOOK / f"{path.stem}.md") if each.exists())
+    return next(
+        each
+        for each in (BOOK / f"{path.stem}.ipynb", BOOK / f"{path.stem}.md")
+        if each.exists()
+    )
 
 
 # Composing what is read in Chinese
@@ -140,14 +177,18 @@ def languages() -> list[str]:
     """Which languages are built: LANGUAGES, "en", "zh" or both; ends the program with a sentence at anything else."""
     wanted = os.environ.get("LANGUAGES", "en").replace(",", " ").split()
     if not wanted or set(wanted) - {"en", "zh"}:
-        raise SystemExit(f"LANGUAGES: expected en, zh or en,zh; got {','.join(wanted)!r}")
+        raise SystemExit(
+            f"LANGUAGES: expected en, zh or en,zh; got {','.join(wanted)!r}"
+        )
     return sorted(set(wanted))  # the Chinese pages come to lie among the English ones
 
 
 def chosen(arguments: list[str]) -> str:
     """The language that a command is asked for, "en" or "zh"; ends it with a sentence at anything else."""
     if arguments not in ([], ["zh"]):
-        raise SystemExit(f"expected nothing, or zh for Chinese; got {' '.join(arguments)}")
+        raise SystemExit(
+            f"expected nothing, or zh for Chinese; got {' '.join(arguments)}"
+        )
     return "zh" if arguments else "en"
 
 
@@ -170,7 +211,9 @@ def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, in
 def banner(text: str, untranslated: int) -> str:
     """A page that says how much of it is English."""
     note = (
-        f"\n\n:::{{note}}\n:class: untranslated\n{BANNER.format(untranslated)}\n:::" if untranslated else ""
+        f"\n\n:::{{note}}\n:class: untranslated\n{BANNER.format(untranslated)}\n:::"
+        if untranslated
+        else ""
     )
     return re.sub(r"^# .*$", lambda title: title[0] + note, text, count=1, flags=re.M)
 
@@ -192,7 +235,9 @@ def notebook(path: Path, language: str) -> dict:
         return book
     for cell in book["cells"]:
         for part, holder, key in spots(cell):
-            holder[key], more = chinese("".join(holder[key]), known, mark="" if part else MARK)
+            holder[key], more = chinese(
+                "".join(holder[key]), known, mark="" if part else MARK
+            )
             missing += more
     first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
     first["source"] = banner(first["source"], missing)
@@ -209,7 +254,9 @@ def cache_outputs(cache, english: Path, book: dict, name: Path, into) -> None:
     for cell, done in zip(full.cells, ran.cells, strict=True):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = done.outputs, done.execution_count
-    into.cache_notebook_bundle(CacheBundleIn(full, str(name)), check_validity=False, overwrite=True)
+    into.cache_notebook_bundle(
+        CacheBundleIn(full, str(name)), check_validity=False, overwrite=True
+    )
 
 
 def compose(folder: Path, cache: Path) -> None:
@@ -217,7 +264,9 @@ def compose(folder: Path, cache: Path) -> None:
     import yaml
     from jupyter_cache import get_cache
 
-    def write(path: Path, text: str) -> None:  # what did not change keeps its time: Sphinx reads it as read
+    def write(
+        path: Path, text: str
+    ) -> None:  # what did not change keeps its time: Sphinx reads it as read
         if not path.exists() or path.read_text("utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8", newline="\n")
@@ -229,18 +278,38 @@ def compose(folder: Path, cache: Path) -> None:
             write(folder / "book" / path.name, page(path, "zh"))
         else:
             book = notebook(path, "zh")
-            write(folder / "book" / path.name, json.dumps(book, ensure_ascii=False, indent=1) + "\n")
+            write(
+                folder / "book" / path.name,
+                json.dumps(book, ensure_ascii=False, indent=1) + "\n",
+            )
             cache_outputs(ran, path, book, folder / "book" / path.name, own)
-    for name in ("book/_static", "book/_templates", "book/references.bib", "vitlib", "vitworkshop", "page"):
+    for name in (
+        "book/_static",
+        "book/_templates",
+        "book/references.bib",
+        "vitlib",
+        "vitworkshop",
+        "page",
+    ):
         if not (folder / name).is_symlink():
             (folder / name).symlink_to(ROOT / name)
     contents = (ROOT / "_toc.yml").read_text("utf-8")
-    for english, said in yaml.safe_load((WORDS / "contents.yml").read_text("utf-8")).items():
+    for english, said in yaml.safe_load(
+        (WORDS / "contents.yml").read_text("utf-8")
+    ).items():
         contents = re.sub(
-            rf"((?:title|caption): (?:\d\d )?){re.escape(english)}$", rf"\g<1>{said}", contents, flags=re.M
+            rf"((?:title|caption): (?:\d\d )?){re.escape(english)}$",
+            rf"\g<1>{said}",
+            contents,
+            flags=re.M,
         )
     write(folder / "_toc.yml", contents)
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     settings["execute"] |= {"cache": str(folder / ".jupyter_cache")}
-    settings["sphinx"]["config"] |= yaml.safe_load((WORDS / "config.yml").read_text("utf-8"))
-    write(folder / "_config.yml", yaml.safe_dump(settings, allow_unicode=True, sort_keys=False))
+    settings["sphinx"]["config"] |= yaml.safe_load(
+        (WORDS / "config.yml").read_text("utf-8")
+    )
+    write(
+        folder / "_config.yml",
+        yaml.safe_dump(settings, allow_unicode=True, sort_keys=False),
+    )

@@ -26,7 +26,11 @@ def add_hints(app, doctree) -> None:
             if number not in seen:
                 seen.add(number)
                 follow(app.env, number)
-                cell = next(each for each in ancestors(block) if "cell" in each.get("classes", ()))
+                cell = next(
+                    each
+                    for each in ancestors(block)
+                    if "cell" in each.get("classes", ())
+                )
                 cell.parent.insert(cell.parent.index(cell), fold(number))
 
 
@@ -48,10 +52,16 @@ def fold(number: str) -> nodes.Element:
     items = nodes.enumerated_list(enumtype="arabic", prefix="", suffix=".")
     for hint in engine.find(number).hints:
         parts = enumerate(say(hint).split("`"))
-        words = [nodes.literal("", text) if i % 2 else nodes.Text(text) for i, text in parts if text]
+        words = [
+            nodes.literal("", text) if i % 2 else nodes.Text(text)
+            for i, text in parts
+            if text
+        ]
         items += nodes.list_item("", nodes.paragraph("", "", *words))
     count = len(engine.find(number).hints)
-    return details("", summary("", f"{count} hints, one after the other"), items, classes=["hints"])
+    return details(
+        "", summary("", f"{count} hints, one after the other"), items, classes=["hints"]
+    )
 
 
 def speak(app, config) -> None:

@@ -31,9 +31,16 @@ from vitlib.evidence import load_results
 from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.web import export
 
-STILLS = Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
-ROOMS = STILLS / "rooms.json"  # of each picture's explorer: its widths, and how high it is then; in pixels
-MODEL, PICTURE = "cifar10-photo", "cat"  # which come first, wherever a tag does not say others
+STILLS = (
+    Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
+)
+ROOMS = (
+    STILLS / "rooms.json"
+)  # of each picture's explorer: its widths, and how high it is then; in pixels
+MODEL, PICTURE = (
+    "cifar10-photo",
+    "cat",
+)  # which come first, wherever a tag does not say others
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
 LINKED = {
@@ -65,24 +72,36 @@ def write_scripts(app, error) -> None:
         scores = export.scores_script(name, model, pictures)
         (folder / f"scores-{name}.js").write_text(scores, encoding="utf-8")
         if name == MODEL:
-            photographs = {key: one for key, one in pictures.items() if not key.startswith("drawn ")}
+            photographs = {
+                key: one
+                for key, one in pictures.items()
+                if not key.startswith("drawn ")
+            }
             turns = export.turns_script(name, model, photographs)
             (folder / f"turns-{name}.js").write_text(turns, encoding="utf-8")
-    (folder / "samples.js").write_text(export.samples_script(pictures), encoding="utf-8")
+    (folder / "samples.js").write_text(
+        export.samples_script(pictures), encoding="utf-8"
+    )
     (folder / "photos.js").write_text(export.photos_script(), encoding="utf-8")
     (folder / "dialect.js").write_text(export.dialect_script(), encoding="utf-8")
     (folder / "imagenet.js").write_text(export.imagenet_script(), encoding="utf-8")
     lab = json.dumps({"models": load_results("lab")["models"]})
-    (folder / "lab-results.js").write_text(f"window.vitLab = {lab};\n", encoding="utf-8")
+    (folder / "lab-results.js").write_text(
+        f"window.vitLab = {lab};\n", encoding="utf-8"
+    )
 
 
 def with_room(tag: re.Match) -> str:
     """An explorer's tag with style that keeps its place until it stands there, as high as it will be at any width."""
     name = tag["still"] or tag["room"]
-    points = json.loads(ROOMS.read_text(encoding="utf-8")).get(name, [])  # none before its first still
+    points = json.loads(ROOMS.read_text(encoding="utf-8")).get(
+        name, []
+    )  # none before its first still
     steps, one = [], f'[data-room="{name}"]:not([data-ready])'
     for k, (width, height) in enumerate(points):
-        a, b = points[k : k + 2] if k + 1 < len(points) else points[-2:]  # straight lines between them
+        a, b = (
+            points[k : k + 2] if k + 1 < len(points) else points[-2:]
+        )  # straight lines between them
         slope = (b[1] - a[1]) / (b[0] - a[0])
         line = f"{one}::before {{ padding-top: calc({height - slope * width:.0f}px + {100 * slope:.1f}%); }}"
         steps.append(f"@container (min-width: {width if k else 0}px) {{ {line} }}")
@@ -100,7 +119,9 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
 
     names = "|".join(path.name for path in STILLS.glob("*.webp"))
     if context.get("body"):
-        context["body"] = re.sub(rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"])
+        context["body"] = re.sub(
+            rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"]
+        )
         still, room = (
             r">[^<]*<p><img [^>]*_images/(?P<still>[\w-]+)\.webp",
             r'[^>]* data-room="(?P<room>[\w-]+)"',
@@ -113,7 +134,9 @@ def address(text: str) -> tuple[str, str]:
     """Words and address of a link `words <lab {state}>`, in which its explorer opens."""
     found = re.fullmatch(r"(.+?)\s*<(lab|learn|way) (\{.*\})>", text, re.S)
     if not found:
-        raise ValueError(f'expected `words <lab {{"removed": [3]}}>`, with lab, learn or way, got {text!r}')
+        raise ValueError(
+            f'expected `words <lab {{"removed": [3]}}>`, with lab, learn or way, got {text!r}'
+        )
     page, state = LINKED[found[2]]
     written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
     # scripts make selectors of anchors

@@ -62,7 +62,11 @@ LETTERS = """0020-007e 00a0 00a7 00ac 00b0-00b3 00b5-00b7 00b9 00bc-00be 00c4 00
 def code_points(text: str) -> set[int]:
     """The code points named by ranges such as 0020-007e."""
     ends = [[int(end, 16) for end in part.split("-")] for part in text.split()]
-    return {point for first, *last in ends for point in range(first, (last or [first])[0] + 1)}
+    return {
+        point
+        for first, *last in ends
+        for point in range(first, (last or [first])[0] + 1)
+    }
 
 
 CHARACTERS, DRAWN = code_points(RANGES), code_points(LETTERS)
@@ -71,11 +75,24 @@ CHARACTERS, DRAWN = code_points(RANGES), code_points(LETTERS)
 def fit_delimiters(font) -> None:
     """Takes the white beside tall brackets away: browsers make each as wide as the widest of its sizes."""
     variants, metrics = font["MATH"].table.MathVariants, font["hmtx"].metrics
-    constructions = dict(zip(variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True))
-    for name in "parenleft parenright bracketleft bracketright braceleft braceright".split():
+    constructions = dict(
+        zip(
+            variants.VertGlyphCoverage.glyphs,
+            variants.VertGlyphConstruction,
+            strict=True,
+        )
+    )
+    for (
+        name
+    ) in "parenleft parenright bracketleft bracketright braceleft braceright".split():
         construction = constructions[name]
-        sizes = [[record.VariantGlyph] for record in construction.MathGlyphVariantRecord[1:]]
-        for group in [*sizes, sorted({part.glyph for part in construction.GlyphAssembly.PartRecords})]:
+        sizes = [
+            [record.VariantGlyph] for record in construction.MathGlyphVariantRecord[1:]
+        ]
+        for group in [
+            *sizes,
+            sorted({part.glyph for part in construction.GlyphAssembly.PartRecords}),
+        ]:
             boxes = [bounds(font, glyph) for glyph in group]
             left, right = min(box[0] for box in boxes), max(box[2] for box in boxes)
             for glyph in group:
@@ -87,9 +104,15 @@ def fit_roots(font) -> None:
     """Makes tall root signs as narrow as the plain one: browsers leave room for the widest behind every root."""
     variants, metrics = font["MATH"].table.MathVariants, font["hmtx"].metrics
     plain = font.getBestCmap()[0x221A]
-    construction = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(plain)]
-    tall = {record.VariantGlyph for record in construction.MathGlyphVariantRecord} - {plain}
-    for glyph in sorted(tall | {part.glyph for part in construction.GlyphAssembly.PartRecords}):
+    construction = variants.VertGlyphConstruction[
+        variants.VertGlyphCoverage.glyphs.index(plain)
+    ]
+    tall = {record.VariantGlyph for record in construction.MathGlyphVariantRecord} - {
+        plain
+    }
+    for glyph in sorted(
+        tall | {part.glyph for part in construction.GlyphAssembly.PartRecords}
+    ):
         share = metrics[plain][0] / metrics[glyph][0]
         redraw(font, glyph, (share, 0, 0, 1, 0, 0))
         metrics[glyph] = (metrics[plain][0], round(share * metrics[glyph][1]))
@@ -133,7 +156,9 @@ def main(math: str, icons: str) -> None:
     font = TTFont(math, recalcTimestamp=False)
     fit_delimiters(font)
     fit_roots(font)
-    prime = font.getBestCmap()[0x2032]  # browsers make it small and raise it, which this glyph is already
+    prime = font.getBestCmap()[
+        0x2032
+    ]  # browsers make it small and raise it, which this glyph is already
     low = bounds(font, prime)[1]
     redraw(font, prime, (1.3, 0, 0, 1.3, 0, 90 - 1.3 * low))
     wide, left = font["hmtx"].metrics[prime]
@@ -143,10 +168,15 @@ def main(math: str, icons: str) -> None:
     constants.SubscriptBaselineDropMin.Value = -40
     constants.SuperscriptBaselineDropMax.Value = 386
     letters = cut(font, CHARACTERS, "Patch by Patch Math")
-    signs = cut(TTFont(icons, recalcTimestamp=False), code_points(ICONS), "Patch by Patch Icons")
+    signs = cut(
+        TTFont(icons, recalcTimestamp=False), code_points(ICONS), "Patch by Patch Icons"
+    )
     sheet = FACE.format(family="Patch by Patch Math", weight="normal", data=letters)
     sheet += FACE.format(family="Font Awesome 6 Free", weight=900, data=signs)
-    for weight, file in {"normal": "DejaVuSans.ttf", "bold": "DejaVuSans-Bold.ttf"}.items():
+    for weight, file in {
+        "normal": "DejaVuSans.ttf",
+        "bold": "DejaVuSans-Bold.ttf",
+    }.items():
         font = TTFont(Path(get_data_path(), "fonts/ttf", file), recalcTimestamp=False)
         drawn = cut(font, DRAWN, "Patch by Patch Sans", ("kern",))
         sheet += FACE.format(family="Patch by Patch Sans", weight=weight, data=drawn)

@@ -26,14 +26,20 @@ from vitworkshop.exercises.answers import plain, words
 from vitworkshop.exercises.data import data_of, has_data, kind_of, nested, parts_of
 
 NOTEBOOKS = re.compile(r"^(.*: waiting for your \w+|vitlib \d.*\btorch \d.*)\n?", re.M)
-SAID = re.compile(r"\b(your guess|(run it )?before the next cell)\b[,;]? *")  # what a field need not say
+SAID = re.compile(
+    r"\b(your guess|(run it )?before the next cell)\b[,;]? *"
+)  # what a field need not say
 PLAIN = 'autocomplete="off" autocapitalize="off" spellcheck="false"'
 FIELD = """<form class="guess"><fieldset><legend>{number}, {name}</legend>{rows}
 <p><button>Check</button> <button type="button">Show</button></p><p role="status"></p></fieldset>
 <script type="application/json">{data}</script></form>
 <details class="guess"><summary>{number}: {name}, then look</summary><p>{answer}</p></details>
 """
-SIZES = {"a number": 9, "True or False": 9, "a word": 14}  # of inputs, in letters; others are wide
+SIZES = {
+    "a number": 9,
+    "True or False": 9,
+    "a word": 14,
+}  # of inputs, in letters; others are wide
 
 
 # What a cell asks for
@@ -46,12 +52,20 @@ def unset(value: ast.expr, line: int) -> dict[str, int] | None:
     if isinstance(value, ast.Tuple):
         return {"": line} if all(unset(each, line) for each in value.elts) else None
     if isinstance(value, ast.Dict):
-        pairs = [(ast.literal_eval(k), v) for k, v in zip(value.keys, value.values, strict=True) if k]
+        pairs = [
+            (ast.literal_eval(k), v)
+            for k, v in zip(value.keys, value.values, strict=True)
+            if k
+        ]
     elif isinstance(value, ast.Call) and ast.unparse(value.func) == "dict":
         pairs = [(pair.arg, pair.value) for pair in value.keywords]
     else:
         return None
-    return {name: each.lineno for name, each in pairs} if all(unset(each, 0) for _, each in pairs) else None
+    return (
+        {name: each.lineno for name, each in pairs}
+        if all(unset(each, 0) for _, each in pairs)
+        else None
+    )
 
 
 def is_check(node: ast.AST | None) -> bool:
@@ -67,17 +81,27 @@ def question(code: str) -> tuple[str, dict[str, tuple[int, str]], bool] | None:
     names, more = {}, False
     for each in (body := ast.parse(code).body):
         lines = unset(each.value, each.lineno) if isinstance(each, ast.Assign) else None
-        for name in ast.walk(ast.Module(each.targets, [])) if isinstance(each, ast.Assign) and lines else ():
+        for name in (
+            ast.walk(ast.Module(each.targets, []))
+            if isinstance(each, ast.Assign) and lines
+            else ()
+        ):
             if isinstance(name, ast.Name):
                 names[name.id] = lines
         more |= not lines and not is_check(getattr(each, "value", None))
     for each in body:
         if is_check(call := getattr(each, "value", None)):
             number, *answer = call.args
-            given = [("", value) for value in answer] + [(str(a.arg), a.value) for a in call.keywords]
+            given = [("", value) for value in answer] + [
+                (str(a.arg), a.value) for a in call.keywords
+            ]
             ids = [(part, getattr(value, "id", "")) for part, value in given]
             if ids and all(name in names for _, name in ids):
-                asked = {part or key: (line, name) for part, name in ids for key, line in names[name].items()}
+                asked = {
+                    part or key: (line, name)
+                    for part, name in ids
+                    for key, line in names[name].items()
+                }
                 return ast.literal_eval(number), asked, not more
     return None
 
@@ -89,7 +113,9 @@ def shown(value: Any) -> str:
     """A right value as one would type it."""
     if (right := words(value, value)) is not None:
         return (
-            value if isinstance(right, str) else ", ".join(sorted(value) if isinstance(value, set) else value)
+            value
+            if isinstance(right, str)
+            else ", ".join(sorted(value) if isinstance(value, set) else value)
         )
 
     def written(x: Any) -> str:
@@ -105,24 +131,56 @@ def shown(value: Any) -> str:
 def field(number: str, asked: dict[str, tuple[int, str]], code: str) -> nodes.raw:
     """The field of an exercise: a row for each line of the cell that sets parts to None, with what it says there."""
     exercise, lines, rows = engine.find(number), code.split("\n"), []
-    want, name = parts_of(exercise.value), "your guess" if exercise.guess else "your answer"
+    want, name = (
+        parts_of(exercise.value),
+        "your guess" if exercise.guess else "your answer",
+    )
     here = [part for part in asked if has_data(exercise, part)]
     for at in dict.fromkeys(line for line, _ in asked.values()):
-        more = itertools.takewhile(lambda line: line.lstrip().startswith("#"), lines[at:])
-        note = SAID.sub("", " ".join([lines[at - 1].partition("#")[2], *(line.strip(" #") for line in more)]))
+        more = itertools.takewhile(
+            lambda line: line.lstrip().startswith("#"), lines[at:]
+        )
+        note = SAID.sub(
+            "",
+            " ".join(
+                [lines[at - 1].partition("#")[2], *(line.strip(" #") for line in more)]
+            ),
+        )
         row = ""
-        for part, (_, variable) in ((part, place) for part, place in asked.items() if place[0] == at):
+        for part, (_, variable) in (
+            (part, place) for part, place in asked.items() if place[0] == at
+        ):
             note = re.sub(rf"\b{variable}\b", part, note)
-            size = f'size="{SIZES[kind]}"' if (kind := kind_of(want[part])) in SIZES else 'class="wide"'
+            size = (
+                f'size="{SIZES[kind]}"'
+                if (kind := kind_of(want[part])) in SIZES
+                else 'class="wide"'
+            )
             label = escape(part) or f'<span class="visually-hidden">{name}</span>'
-            put = f'<input name="{escape(part)}" {size} {PLAIN}>' if part in here else "(in the notebook)"
+            put = (
+                f'<input name="{escape(part)}" {size} {PLAIN}>'
+                if part in here
+                else "(in the notebook)"
+            )
             row += f"<label>{label} {put}</label> "
         rows.append(f"<p>{row}<span>{escape(note.strip(' ,;:'))}</span></p>")
     says = "; ".join(f"{part} {shown(want[part])}".strip() for part in here)
     why = "The solution says why." if number[3:].isdigit() else "What follows says why."
-    data = json.dumps(data_of(exercise, here), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    about = {"number": number, "name": name, "rows": "".join(rows), "answer": escape(f"{says}. {why}")}
-    return nodes.raw("", FIELD.format(data=data.replace("<", "\\u003c"), **about), format="html")
+    data = json.dumps(
+        data_of(exercise, here),
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
+    about = {
+        "number": number,
+        "name": name,
+        "rows": "".join(rows),
+        "answer": escape(f"{says}. {why}"),
+    }
+    return nodes.raw(
+        "", FIELD.format(data=data.replace("<", "\\u003c"), **about), format="html"
+    )
 
 
 class Guess(SphinxDirective):
@@ -149,11 +207,18 @@ def quieten(block: nodes.literal_block) -> None:
 
 def add_fields(app, doctree) -> None:
     """Puts a field where a cell waits for values or words, and quietens all cells."""
-    for cell in [each for each in doctree.findall(nodes.container) if "cell" in each["classes"]]:
+    for cell in [
+        each for each in doctree.findall(nodes.container) if "cell" in each["classes"]
+    ]:
         blocks = [
-            (block, any(map(is_output, ancestors(block)))) for block in cell.findall(nodes.literal_block)
+            (block, any(map(is_output, ancestors(block))))
+            for block in cell.findall(nodes.literal_block)
         ]
-        for block in [block for block, printed in blocks if printed and NOTEBOOKS.search(block.astext())]:
+        for block in [
+            block
+            for block, printed in blocks
+            if printed and NOTEBOOKS.search(block.astext())
+        ]:
             quieten(block)
         code = "".join(block.astext() for block, printed in blocks if not printed)
         if not CALL.search(code) or not (found := question(code)):

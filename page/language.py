@@ -22,7 +22,9 @@ OTHER = {
     "en": ("zh-CN", "中文", "zh/{}"),
     "zh_CN": ("en", "English", "../{}"),
 }  # its tag, its name, its address
-CLOSED = re.compile(r"(<(pre|code|script|style|math|dt)\b.*?</\2>)", re.S)  # in which nothing is translated
+CLOSED = re.compile(
+    r"(<(pre|code|script|style|math|dt)\b.*?</\2>)", re.S
+)  # in which nothing is translated
 QUOTED = re.compile(
     r"(（|“|[A-Za-z,;] ?)(</?(a|span|em)\b[^<>]*>)+$"
 )  # English in a Chinese sentence: 词元（token）
@@ -50,11 +52,20 @@ def chinese(text: str) -> str:
     english = " ".join(unescape(text).split())
     if (said := known.get(english)) is None:
         said = next(
-            (said.format(*m.groups()) for way, said in open_ones if (m := way.fullmatch(english))), None
+            (
+                said.format(*m.groups())
+                for way, said in open_ones
+                if (m := way.fullmatch(english))
+            ),
+            None,
         )
     if said is None:
         return text
-    return text[: len(text) - len(text.lstrip())] + escape(said) + text[len(text.rstrip()) :]
+    return (
+        text[: len(text) - len(text.lstrip())]
+        + escape(said)
+        + text[len(text.rstrip()) :]
+    )
 
 
 def translate(page: str) -> str:
@@ -66,7 +77,9 @@ def translate(page: str) -> str:
         return found[0] if QUOTED.search(before) else found[1] + chinese(found[2])
 
     for i in range(0, len(parts), 3):
-        parts[i] = re.sub(r" +(?=[，。；：？！）])", "", TEXT.sub(said, f">{parts[i]}<")[1:-1])
+        parts[i] = re.sub(
+            r" +(?=[，。；：？！）])", "", TEXT.sub(said, f">{parts[i]}<")[1:-1]
+        )
     del parts[2::3]
     text = "".join(parts).replace("<em>et al.</em>", "等")
     return re.sub(r"<em>(?=(?:(?!</em>).){60})", '<em class="long">', text)
@@ -82,7 +95,9 @@ def translate_scripts(app, error) -> None:
     """Puts the Chinese fragments into the scripts beside the pages."""
     if error or app.config.language != "zh_CN":
         return
-    for file, fragments in yaml.safe_load((WORDS / "scripts.yml").read_text("utf-8")).items():
+    for file, fragments in yaml.safe_load(
+        (WORDS / "scripts.yml").read_text("utf-8")
+    ).items():
         path = Path(app.outdir) / "_static" / file
         text = path.read_text("utf-8")
         for english, said in fragments.items():
@@ -92,14 +107,23 @@ def translate_scripts(app, error) -> None:
 
 def keep_anchors(app, doctree) -> None:
     """Gives sections the anchors that they have in the English page: of Chinese titles Sphinx makes none."""
-    titled = [each for each in doctree.findall(nodes.section) if isinstance(each[0], nodes.title)]
+    titled = [
+        each
+        for each in doctree.findall(nodes.section)
+        if isinstance(each[0], nodes.title)
+    ]
     if app.config.language == "zh_CN" and titled:
         taken = {name for each in titled for name in each["ids"]}
-        for section, english in zip(titled, headings(source(Path(doctree["source"]))), strict=True):
+        for section, english in zip(
+            titled, headings(source(Path(doctree["source"]))), strict=True
+        ):
             if (name := nodes.make_id(english)) not in taken:
                 # none of the Latin letters in a Chinese title: an element "vit" would be window.vit
                 own = rf"id\d+|{nodes.make_id(section[0].astext())}"
-                section["ids"] = [name, *(each for each in section["ids"] if not re.fullmatch(own, each))]
+                section["ids"] = [
+                    name,
+                    *(each for each in section["ids"] if not re.fullmatch(own, each)),
+                ]
                 taken.add(name)
 
 
@@ -110,9 +134,17 @@ def add_switch(app, pagename: str, templatename: str, context: dict, doctree) ->
     tag, name, place = OTHER[app.config.language]
     page = place.format(f"{pagename}.html")
     address = context["content_root"] + page
-    button = {"type": "link", "url": address, "text": name, "tooltip": name, "label": "language"}
+    button = {
+        "type": "link",
+        "url": address,
+        "text": name,
+        "tooltip": name,
+        "label": "language",
+    }
     context["header_buttons"].insert(0, button)
-    whole = urljoin(app.config.html_baseurl, page) if app.config.html_baseurl else address
+    whole = (
+        urljoin(app.config.html_baseurl, page) if app.config.html_baseurl else address
+    )
     link = f'<link rel="alternate" hreflang="{tag}" href="{whole}"/>'
     context["metatags"] = context.get("metatags", "") + f"\n    {link}"
 

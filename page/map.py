@@ -58,9 +58,14 @@ class Part:
         return self.page[:2]
 
 
-PARTS = tuple(Part(**fields) for fields in yaml.safe_load((HERE / "parts.yaml").read_text(encoding="utf-8")))
+PARTS = tuple(
+    Part(**fields)
+    for fields in yaml.safe_load((HERE / "parts.yaml").read_text(encoding="utf-8"))
+)
 BY_NUMBER = {part.number: part for part in PARTS}
-Address = Callable[[Part], str | None]  # a part's address, or None where there is no such page
+Address = Callable[
+    [Part], str | None
+]  # a part's address, or None where there is no such page
 
 
 @cache
@@ -70,10 +75,14 @@ def source() -> dict[str, ElementTree.Element]:
     return {element.get("id"): element for element in root.iter() if element.get("id")}
 
 
-def drawing(kind: str, shape: str, address: Address = lambda part: None, lit: str = "") -> str:
+def drawing(
+    kind: str, shape: str, address: Address = lambda part: None, lit: str = ""
+) -> str:
     """A "strip" or the "whole", "wide" or "tall", as SVG; `lit` is the number of the reader's place, such as "05"."""
     if lit and lit not in BY_NUMBER:
-        raise ValueError(f"no part {lit!r} on the map; expected one of {', '.join(BY_NUMBER)}")
+        raise ValueError(
+            f"no part {lit!r} on the map; expected one of {', '.join(BY_NUMBER)}"
+        )
     svg = deepcopy(source()[f"{kind}-{shape}"])
     svg.attrib = {
         "class": f"vit-map {kind} {shape}",
@@ -83,8 +92,14 @@ def drawing(kind: str, shape: str, address: Address = lambda part: None, lit: st
     }
     needed = [svg]
     for element in needed:  # grows: what is used may use something else
-        names = re.findall(r'(?:href="|url\()#([\w-]+)', ElementTree.tostring(element, "unicode"))
-        needed += [source()[name] for name in dict.fromkeys(names) if source()[name] not in needed]
+        names = re.findall(
+            r'(?:href="|url\()#([\w-]+)', ElementTree.tostring(element, "unicode")
+        )
+        needed += [
+            source()[name]
+            for name in dict.fromkeys(names)
+            if source()[name] not in needed
+        ]
     for element in svg.findall("*[@data-part]"):
         enliven(element, address, lit)
     place, here = svg.find("*[@aria-current]"), svg.find("*[@class='here']")
@@ -124,12 +139,21 @@ def enliven(element: ElementTree.Element, address: Address, lit: str) -> None:
 def on_the_wall() -> str:
     """The whole map as a file by itself, with its letters and colours and twice its size."""
     head, rest = drawing("whole", "wide").split(">", 1)
-    width, height = (2 * float(side) for side in re.search(r'viewBox="0 0 (\S+) (\S+)"', head).groups())
-    faces = re.findall(r"@font-face {.*?}", (STATIC / "fonts.css").read_text(encoding="utf-8"), flags=re.S)
+    width, height = (
+        2 * float(side)
+        for side in re.search(r'viewBox="0 0 (\S+) (\S+)"', head).groups()
+    )
+    faces = re.findall(
+        r"@font-face {.*?}",
+        (STATIC / "fonts.css").read_text(encoding="utf-8"),
+        flags=re.S,
+    )
     letters = [face for face in faces if "Patch by Patch Sans" in face]
     rules = " ".join([*letters, (STATIC / "map.css").read_text(encoding="utf-8")])
     style = escape(" ".join(rules.split()), quote=False)
-    ground = f'<style>{style}</style><rect class="map-paper" width="100%" height="100%"/>'
+    ground = (
+        f'<style>{style}</style><rect class="map-paper" width="100%" height="100%"/>'
+    )
     return f'{head} width="{width:g}" height="{height:g}">{ground}{rest}\n'
 
 
@@ -143,7 +167,8 @@ def cells(values: Tensor, wide: str) -> str:
                 places[key] = places.get(key, "") + f"M{column} {row}h{wide}"
     shade = {key: "" if key[1] == 10 else f' opacity=".{key[1]}"' for key in places}
     return "".join(
-        f'        <path class="{key[0]}"{shade[key]} d="{places[key]}"/>\n' for key in sorted(places)
+        f'        <path class="{key[0]}"{shade[key]} d="{places[key]}"/>\n'
+        for key in sorted(places)
     )
 
 
@@ -154,24 +179,44 @@ def with_numbers(text: str) -> str:
     eight patches of a row, and the three likeliest classes.
     """
     model, card = vl.load_pretrained(MODEL)
-    trace = vl.trace(model, vl.normalize(vl.sample_image(PICTURE, model.cfg.img_size)[None]))
+    trace = vl.trace(
+        model, vl.normalize(vl.sample_image(PICTURE, model.cfg.img_size)[None])
+    )
     rows, columns = model.cfg.grid
-    some = [0, *(1 + columns * row + column for row in range(0, rows, 2) for column in range(0, columns, 2))]
+    some = [
+        0,
+        *(
+            1 + columns * row + column
+            for row in range(0, rows, 2)
+            for column in range(0, columns, 2)
+        ),
+    ]
     step = model.cfg.embed_dim // 6
     row = slice(1 + columns * (rows // 2), 1 + columns * (rows // 2 + 1))
     weights = trace[f"blocks.{model.cfg.depth - 2}.attn.weights"][0, 0, row, row]
     tables = {
-        "tokens": (torch.cat([model.cls_token[0], trace["patch_embed"][0]])[some, ::step].detach().T, "0.88"),
+        "tokens": (
+            torch.cat([model.cls_token[0], trace["patch_embed"][0]])[some, ::step]
+            .detach()
+            .T,
+            "0.88",
+        ),
         "places": (model.pos_embed.table()[0, some, ::step].detach().T, "0.88"),
         "heads": (-weights, "0.94"),  # in the colour that is below zero
     }
     for name, (values, wide) in tables.items():
         shown = cells(values / (2 * values.square().mean().sqrt()), wide)
         kept = rf'(<symbol id="{name}".*?<g class="map-cells"[^\n]*\n(?: *<path class="map-paper"[^\n]*\n)?).*?( *</g>)'
-        text = re.sub(kept, lambda found, shown=shown: found[1] + shown + found[2], text, flags=re.S)
+        text = re.sub(
+            kept,
+            lambda found, shown=shown: found[1] + shown + found[2],
+            text,
+            flags=re.S,
+        )
     best = trace["head"][0].softmax(-1).topk(3)
     classes = [
-        (vl.CIFAR10_CLASSES[k], p) for p, k in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        (vl.CIFAR10_CLASSES[k], p)
+        for p, k in zip(best.values.tolist(), best.indices.tolist(), strict=True)
     ]
     bar = (
         r'(<text[^>]*>)[\w.]+(</text>\s*<rect class="rest"[^>]*? width="(\d+)"[^>]*>'
@@ -190,7 +235,9 @@ def with_numbers(text: str) -> str:
 def main() -> None:
     """Writes the model's numbers, and the stand-alone drawing."""
     spine = HERE / "map.svg"
-    spine.write_text(with_numbers(spine.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+    spine.write_text(
+        with_numbers(spine.read_text(encoding="utf-8")), encoding="utf-8", newline="\n"
+    )
     source.cache_clear()
     path = STATIC / "figures" / "map.svg"
     path.write_text(on_the_wall(), encoding="utf-8", newline="\n")
@@ -211,11 +258,19 @@ class VitMap(SphinxDirective):
         tables = [
             vl.viz.table(
                 ["Part", "What it does", "Shapes", "In `vitlib`"],
-                [[self.link(part), part.gist, shapes(part), part.code] for part in PARTS if part.shapes],
+                [
+                    [self.link(part), part.gist, shapes(part), part.code]
+                    for part in PARTS
+                    if part.shapes
+                ],
             ),
             vl.viz.table(
                 ["Chapter", "What is done with the whole", "In `vitlib`"],
-                [[self.link(part), part.gist, part.code] for part in PARTS if not part.shapes],
+                [
+                    [self.link(part), part.gist, part.code]
+                    for part in PARTS
+                    if not part.shapes
+                ],
             ),
         ]
         return [vit_map(lit=""), *markdown(self, "\n\n".join(tables))]
@@ -223,20 +278,31 @@ class VitMap(SphinxDirective):
     def link(self, part: Part) -> str:
         """A part's name, and a link to its chapter if there is one."""
         name = f"{part.number} {part.name}"
-        return f"{{doc}}`{name} <{part.page}>`" if f"book/{part.page}" in self.env.found_docs else name
+        return (
+            f"{{doc}}`{name} <{part.page}>`"
+            if f"book/{part.page}" in self.env.found_docs
+            else name
+        )
 
 
 def shapes(part: Part) -> str:
     """A part's shapes as they stand in tables: code, which a line may break only at arrows."""
-    return " → ".join(f"`{shape}`" for shape in part.shapes.replace(", ", ",\u00a0").split(" → "))
+    return " → ".join(
+        f"`{shape}`" for shape in part.shapes.replace(", ", ",\u00a0").split(" → ")
+    )
 
 
 def open_chapter(app, doctree, docname: str) -> None:
     """Puts the strip into a chapter of the map: after its title and its promise."""
     section = next(doctree.findall(nodes.section), None)
-    number = next((part.number for part in PARTS if docname == f"book/{part.page}"), None)
+    number = next(
+        (part.number for part in PARTS if docname == f"book/{part.page}"), None
+    )
     if number and section is not None:
-        first = next((i for i, node in enumerate(section) if isinstance(node, nodes.paragraph)), 0)
+        first = next(
+            (i for i, node in enumerate(section) if isinstance(node, nodes.paragraph)),
+            0,
+        )
         section.insert(first + 1, vit_map(lit=number))
 
 
@@ -253,8 +319,12 @@ def visit_map(writer, node) -> None:
 
     label = "Where this chapter stands in the ViT" if lit else "The ViT, part by part"
     kind = "strip" if lit else "whole"
-    drawings = "\n".join(drawing(kind, shape, address, lit) for shape in ("wide", "tall"))
-    writer.body.append(f'<nav class="vit-map-place {kind}" aria-label="{label}">\n{drawings}\n</nav>\n')
+    drawings = "\n".join(
+        drawing(kind, shape, address, lit) for shape in ("wide", "tall")
+    )
+    writer.body.append(
+        f'<nav class="vit-map-place {kind}" aria-label="{label}">\n{drawings}\n</nav>\n'
+    )
     raise nodes.SkipNode
 
 

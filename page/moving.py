@@ -30,10 +30,14 @@ SHOW = """(way, [stage, moved]) => {
 def main() -> None:
     """Writes the picture."""
     if chromium() is None or not (HTML / "book" / "intro.html").exists():
-        raise SystemExit("expected Chromium and the built book; install it and run make book")
+        raise SystemExit(
+            "expected Chromium and the built book; install it and run make book"
+        )
     frames, times = [], []
     with launched() as browser:
-        tab = browser.new_page(viewport={"width": WIDTH, "height": 1400}, color_scheme="light")
+        tab = browser.new_page(
+            viewport={"width": WIDTH, "height": 1400}, color_scheme="light"
+        )
         tab.goto((HTML / "book" / "intro.html").as_uri())
         way = tab.locator("vit-way[data-ready=yes]")
         way.wait_for()
@@ -48,7 +52,13 @@ def main() -> None:
     for place, frame in zip(whole, frames, strict=True):
         place.paste(frame)
     whole[0].save(
-        PICTURE, save_all=True, append_images=whole[1:], duration=times, loop=0, quality=60, method=6
+        PICTURE,
+        save_all=True,
+        append_images=whole[1:],
+        duration=times,
+        loop=0,
+        quality=60,
+        method=6,
     )
 
 

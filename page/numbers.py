@@ -56,9 +56,14 @@ def model(text: str) -> str:
     """What stands on the page for a `model`: preset, changes, quantity."""
     name, *changes, quantity = text.split()
     try:
-        options = {key: json.loads(value) for key, value in (change.split("=") for change in changes)}
+        options = {
+            key: json.loads(value)
+            for key, value in (change.split("=") for change in changes)
+        }
     except ValueError:
-        raise ValueError(f"expected changes such as img_size=384, got {' '.join(changes)!r}") from None
+        raise ValueError(
+            f"expected changes such as img_size=384, got {' '.join(changes)!r}"
+        ) from None
     cfg = vl.ViTConfig.preset(name, **options)
     known = {
         "tokens": lambda: f"{cfg.num_patches:,}",
@@ -93,19 +98,33 @@ def finished_runs(folder: Path = RESULTS) -> list[dict]:
         for cards in groups.values()
     ]
     places = {name: i for i, name in enumerate(ORDER)}
-    return sorted(runs, key=lambda run: next((i for n, i in places.items() if n in run["name"]), len(ORDER)))
+    return sorted(
+        runs,
+        key=lambda run: next(
+            (i for n, i in places.items() if n in run["name"]), len(ORDER)
+        ),
+    )
 
 
 def accuracy(run: dict) -> str:
     """A run's test accuracy, with its spread over seeds."""
     scores = run["accuracies"]
-    spread = f" ± {100 * statistics.stdev(scores):.1f} ({len(scores)} seeds)" if len(scores) > 1 else ""
+    spread = (
+        f" ± {100 * statistics.stdev(scores):.1f} ({len(scores)} seeds)"
+        if len(scores) > 1
+        else ""
+    )
     return f"**{100 * statistics.fmean(scores):.1f} %**{spread}"
 
 
 def hardware(text: str) -> str:
     """The machine without trademark signs."""
-    return re.sub(r"\((R|TM)\)|\bProcessor\b", "", text).replace(" ,", ",").replace("  ", " ").strip()
+    return (
+        re.sub(r"\((R|TM)\)|\bProcessor\b", "", text)
+        .replace(" ,", ",")
+        .replace("  ", " ")
+        .strip()
+    )
 
 
 def stages(run: dict) -> list[dict]:
@@ -115,7 +134,9 @@ def stages(run: dict) -> list[dict]:
 
 def time_taken(study: dict) -> str:
     """How long a study's runs took, all of them together."""
-    return unbroken(duration(study.get("seconds") or sum(run["seconds"] for run in study["runs"])))
+    return unbroken(
+        duration(study.get("seconds") or sum(run["seconds"] for run in study["runs"]))
+    )
 
 
 RUN = {  # what stands in a column of a table of runs
@@ -131,7 +152,9 @@ RUN = {  # what stands in a column of a table of runs
     "reads": lambda run: {"token": "CLS", "avg": "GAP"}[run["config"]["global_pool"]],
     "$L$": lambda run: run["config"]["depth"],
     "$D$": lambda run: f"{run['config']['embed_dim']:,}",
-    "MLP": lambda run: f"{int(run['config']['embed_dim'] * run['config']['mlp_ratio']):,}",
+    "MLP": lambda run: (
+        f"{int(run['config']['embed_dim'] * run['config']['mlp_ratio']):,}"
+    ),
     "$h$": lambda run: run["config"]["num_heads"],
 }
 
@@ -141,11 +164,22 @@ def model_sizes() -> str:
     rows = []
     for name in PRESETS:
         cfg = vl.ViTConfig.preset(name)
-        counts = [cfg.depth, cfg.embed_dim, cfg.hidden_dim, cfg.num_heads, cfg.num_patches]
+        counts = [
+            cfg.depth,
+            cfg.embed_dim,
+            cfg.hidden_dim,
+            cfg.num_heads,
+            cfg.num_patches,
+        ]
         counts += [parameters(cfg), parameters(replace(cfg, num_classes=0))]
         label = "ViT-" + name.removeprefix("vit-").capitalize()
-        rows.append([label, *(f"{n:,}" for n in counts), f"{vl.count_macs(cfg) / 1e9:.2f}"])
-    return vl.viz.table(["Model", "$L$", "$D$", "MLP", "$h$", "$N$", "Parameters", "headless", "GMACs"], rows)
+        rows.append(
+            [label, *(f"{n:,}" for n in counts), f"{vl.count_macs(cfg) / 1e9:.2f}"]
+        )
+    return vl.viz.table(
+        ["Model", "$L$", "$D$", "MLP", "$h$", "$N$", "Parameters", "headless", "GMACs"],
+        rows,
+    )
 
 
 def paper_transfer() -> str:
@@ -156,19 +190,36 @@ def paper_transfer() -> str:
     itself = five["imagenet_top1_after_imagenet"]
     for name in ("B/32", "B/16", "L/32", "L/16", "H/14", "R50x1", "R50+B/32"):
         jft = six.get(name, {})
-        shares = [small.get(name), large.get(name), jft.get("cifar10"), itself.get(name)]
+        shares = [
+            small.get(name),
+            large.get(name),
+            jft.get("cifar10"),
+            itself.get(name),
+        ]
         cells = [f"{100 * share:.2f}" if share else "" for share in shares]
-        label = name if name == "R50x1" else f"ViT-{name}".replace("ViT-R50+", "R50 + ViT-")
+        label = (
+            name if name == "R50x1" else f"ViT-{name}".replace("ViT-R50+", "R50 + ViT-")
+        )
         rows.append([label, *cells, f"{jft['exaflops']:,}" if jft else ""])
     return vl.viz.table(
-        ["Model", "ImageNet", "ImageNet-21k", "JFT-300M", "on ImageNet", "exaFLOPs on JFT"], rows
+        [
+            "Model",
+            "ImageNet",
+            "ImageNet-21k",
+            "JFT-300M",
+            "on ImageNet",
+            "exaFLOPs on JFT",
+        ],
+        rows,
     )
 
 
 def runs_table(heads: str) -> str:
     """What is said of the models that come with the book, in these columns of `RUN`."""
     names = heads.split("|")
-    return vl.viz.table(names, [[RUN[name](run) for name in names] for run in finished_runs()])
+    return vl.viz.table(
+        names, [[RUN[name](run) for name in names] for run in finished_runs()]
+    )
 
 
 def our_studies() -> str:
@@ -178,7 +229,15 @@ def our_studies() -> str:
         study = load_results(path.stem)
         if "question" in study and "runs" in study:
             count = len(study["runs"])
-            rows.append([f"`{path.stem}`", study["question"], study["dataset"], count, time_taken(study)])
+            rows.append(
+                [
+                    f"`{path.stem}`",
+                    study["question"],
+                    study["dataset"],
+                    count,
+                    time_taken(study),
+                ]
+            )
     return vl.viz.table(["Study", "Question", "Data", "Runs", "Time"], rows)
 
 
@@ -188,10 +247,13 @@ def what_it_learns() -> str:
 
     def both(runs: dict[str, list[dict]]) -> str:
         return " · ".join(
-            f"{100 * statistics.fmean(run['accuracy'] for run in of):.0f}" for of in runs.values()
+            f"{100 * statistics.fmean(run['accuracy'] for run in of):.0f}"
+            for of in runs.values()
         )
 
-    rows = [[part, *(both(of[part]) for of in cells.values())] for part in cells["where"]]
+    rows = [
+        [part, *(both(of[part]) for of in cells.values())] for part in cells["where"]
+    ]
     return vl.viz.table(["page · PyTorch", *cells], rows)
 
 
@@ -201,37 +263,64 @@ def chapters_table() -> str:
     for path in address.chapters():
         notebook = json.loads(path.read_text(encoding="utf-8"))
         cells, length = notebook["cells"], lengths.measure(notebook)
-        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        text = "\n\n".join(
+            "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
+        )
         asked = lengths.DIFFICULTY.findall(text)
-        told = [length.reading, len(asked), *(sum(star == each for each, *_ in asked) for star in stars)]
+        told = [
+            length.reading,
+            len(asked),
+            *(sum(star == each for each, *_ in asked) for star in stars),
+        ]
         told.append(length.exercises)
-        told += [sum(int(minutes) for _, minutes, how in asked if only in how) for only in ("", "in class")]
+        told += [
+            sum(int(minutes) for _, minutes, how in asked if only in how)
+            for only in ("", "in class")
+        ]
         number = path.stem[:2]
-        rows.append([f"{{ref}}`{number} {address.title_of(path)} <teach-{number}>`", *told])
+        rows.append(
+            [f"{{ref}}`{number} {address.title_of(path)} <teach-{number}>`", *told]
+        )
     rows.append(["all", *map(sum, zip(*(told for _, *told in rows), strict=True))])
-    heads = ["Chapter", "minutes to read", "exercises", *stars, "minutes, core", "all", "in class"]
+    heads = [
+        "Chapter",
+        "minutes to read",
+        "exercises",
+        *stars,
+        "minutes, core",
+        "all",
+        "in class",
+    ]
     return vl.viz.table(heads, [[cell or "" for cell in row] for row in rows])
 
 
 def sample_pictures() -> str:
     """The sample pictures of CIFAR-10's classes: what the pages' first model says of each, and its credits."""
     rows, (net, _) = [], vl.load_pretrained(MODEL)
-    for name, credit in tomllib.loads((PICTURES / "credits.toml").read_text(encoding="utf-8")).items():
-        share, answer = vl.predict(net, vl.sample_image(name, net.cfg.img_size)[None])[0].max(dim=0)
+    for name, credit in tomllib.loads(
+        (PICTURES / "credits.toml").read_text(encoding="utf-8")
+    ).items():
+        share, answer = vl.predict(net, vl.sample_image(name, net.cfg.img_size)[None])[
+            0
+        ].max(dim=0)
         said = unbroken(f"{vl.CIFAR10_CLASSES[answer]}, {100 * share:.0f} %")
         changes = f"; {credit['changes']}" if "changes" in credit else ""
         what = f"[{credit['title']}]({credit['source']}), {credit['author']}{changes}"
         url = credit.get("licence_url")
         licence = f"[{credit['licence']}]({url})" if url else credit["licence"]
         rows.append([f"`{name}`", said, what, licence])
-    return vl.viz.table(["Picture", f"`{MODEL}` says", "What it is, and whose", "Licence"], rows)
+    return vl.viz.table(
+        ["Picture", f"`{MODEL}` says", "What it is, and whose", "Licence"], rows
+    )
 
 
 TABLES = {
     "sample-pictures": sample_pictures,
     "model-sizes": model_sizes,
     "paper-transfer": paper_transfer,
-    "our-models": lambda: runs_table("Model|Test accuracy|Data|reads|$L$|$D$|MLP|$h$|Parameters"),
+    "our-models": lambda: runs_table(
+        "Model|Test accuracy|Data|reads|$L$|$D$|MLP|$h$|Parameters"
+    ),
     "our-runs": lambda: runs_table("Model|Images|Epochs|Trained on|Precision|Time"),
     "our-studies": our_studies,
     "what-it-learns": what_it_learns,
@@ -252,12 +341,18 @@ def make_table(name: str) -> str:
 
 def size(parameters: int) -> str:
     """A count as people say it: "311 k", "5.4 M"."""
-    return f"{parameters / 1e6:.1f} M" if parameters >= 1e6 else f"{parameters / 1e3:.0f} k"
+    return (
+        f"{parameters / 1e6:.1f} M"
+        if parameters >= 1e6
+        else f"{parameters / 1e3:.0f} k"
+    )
 
 
 def row(run: dict) -> str:
     """One run as a line of the table."""
-    cells = {name: RUN[name](run) for name in HEADS} | {"Parameters": size(run["parameters"])}
+    cells = {name: RUN[name](run) for name in HEADS} | {
+        "Parameters": size(run["parameters"])
+    }
     return f"| {' | '.join(cells.values())} |"
 
 
@@ -266,10 +361,15 @@ def fill(text: str, runs: list[dict]) -> str:
     head = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
     lines = ["<!-- results -->", *head, *map(row, runs), "<!-- /results -->"]
     filled, found = re.subn(
-        r"<!-- results -->\n.*?<!-- /results -->", lambda _: "\n".join(lines), text, flags=re.S
+        r"<!-- results -->\n.*?<!-- /results -->",
+        lambda _: "\n".join(lines),
+        text,
+        flags=re.S,
     )
     if found != 1:
-        raise ValueError(f"expected one block from <!-- results --> to <!-- /results -->, found {found}")
+        raise ValueError(
+            f"expected one block from <!-- results --> to <!-- /results -->, found {found}"
+        )
     return filled
 
 
@@ -278,7 +378,9 @@ def main() -> None:
     runs = finished_runs()
     for page in PAGES:
         new = write_if_changed(page, fill(page.read_text(encoding="utf-8"), runs))
-        print(f"{page.name}: {len(runs)} results, {'written' if new else 'as they were'}")
+        print(
+            f"{page.name}: {len(runs)} results, {'written' if new else 'as they were'}"
+        )
 
 
 # Sphinx
@@ -296,7 +398,11 @@ class Value(SphinxRole):
         try:
             return [nodes.Text(self.compute(self.text))], []
         except ValueError as error:
-            return [], [self.inliner.reporter.error(f"{self.rawtext}: {error}", line=self.lineno)]
+            return [], [
+                self.inliner.reporter.error(
+                    f"{self.rawtext}: {error}", line=self.lineno
+                )
+            ]
 
 
 class Computed(SphinxDirective):

@@ -21,9 +21,30 @@ SIGNS = {
     **{"approx": "≈", "pm": "±", "in": "∈", "sum": "Σ", "Phi": "Φ", "alpha": "α", "beta": "β", "sigma": "σ"},
     **{"mu": "μ", "lambda": "λ", "epsilon": "ε", "gamma": "γ", "theta": "θ", "eta": "η", "pi": "π", "quad": " "},
 }  # fmt: skip
-SILENT = (nodes.math_block, nodes.image, nodes.raw, nodes.comment, nodes.target, nodes.system_message)
-UNREAD = {"vit_map", "solution_node", "solution_start_node", "onlynode", "toctree", "index", "bibliography"}
-NESTED = (nodes.section, nodes.title, addnodes.desc, addnodes.glossary, dropdown_main)  # entries of their own
+SILENT = (
+    nodes.math_block,
+    nodes.image,
+    nodes.raw,
+    nodes.comment,
+    nodes.target,
+    nodes.system_message,
+)
+UNREAD = {
+    "vit_map",
+    "solution_node",
+    "solution_start_node",
+    "onlynode",
+    "toctree",
+    "index",
+    "bibliography",
+}
+NESTED = (
+    nodes.section,
+    nodes.title,
+    addnodes.desc,
+    addnodes.glossary,
+    dropdown_main,
+)  # entries of their own
 FIELDS = ("title", "anchor", "text", "code")
 pages: dict[str, list[dict]] = {}  # what was collected in this build
 
@@ -32,7 +53,13 @@ def plain_math(tex: str) -> str:
     """A short formula as text, `P^2 C` for instance; … for one that text cannot hold."""
     text = re.sub(r"\\(?:math\w+|operatorname|text\w*)\s*\{([^{}]*)\}", r"\1", tex)
     text = re.sub(r"\\([A-Za-z]+)", lambda found: SIGNS.get(found[1], found[1]), text)
-    text = re.sub(r"\\.", " ", text).replace("{", "").replace("}", "").replace("^ᵀ", "ᵀ").replace("^2", "²")
+    text = (
+        re.sub(r"\\.", " ", text)
+        .replace("{", "")
+        .replace("}", "")
+        .replace("^ᵀ", "ᵀ")
+        .replace("^2", "²")
+    )
     return " ".join(text.split()) if len(text) <= 40 and "&" not in text else "…"
 
 
@@ -70,7 +97,9 @@ def code_of(node: nodes.Node) -> str:
         return node.astext() + "\n"
     if is_silent(node) or is_output(node):
         return ""
-    return "".join(code_of(child) for child in node.children if not isinstance(child, NESTED))
+    return "".join(
+        code_of(child) for child in node.children if not isinstance(child, NESTED)
+    )
 
 
 def entries(doctree) -> list[dict]:
@@ -79,13 +108,23 @@ def entries(doctree) -> list[dict]:
 
     def add(title: str, ids: list[str], text: str, code: str = "", **more: str) -> None:
         if title and ids and (text or code):
-            found.append({"title": title, "anchor": ids[0], "text": text, "code": code.strip(), **more})
+            found.append(
+                {
+                    "title": title,
+                    "anchor": ids[0],
+                    "text": text,
+                    "code": code.strip(),
+                    **more,
+                }
+            )
 
     for section in doctree.findall(nodes.section):
         body = [child for child in section if not isinstance(child, NESTED)]
         for title in (child for child in section if isinstance(child, nodes.title)):
             # A section within an admonition, without a title, is the text of an exercise
-            text = " ".join(filter(None, (text_of(child, NESTED[1:]) for child in body)))
+            text = " ".join(
+                filter(None, (text_of(child, NESTED[1:]) for child in body))
+            )
             add(text_of(title), section["ids"], text, "".join(map(code_of, body)))
     for glossary in doctree.findall(addnodes.glossary):
         for item in glossary.findall(nodes.definition_list_item):
@@ -94,7 +133,9 @@ def entries(doctree) -> list[dict]:
     for question, answer in doctree.findall(dropdown_main):
         title = text_of(question)
         # within the fold, which a browser then opens
-        answer["ids"] = answer["ids"] or [nodes.make_id(title) or f"answer-{len(found)}"]
+        answer["ids"] = answer["ids"] or [
+            nodes.make_id(title) or f"answer-{len(found)}"
+        ]
         add(title, answer["ids"], text_of(answer), code_of(answer))
     for described in doctree.findall(addnodes.desc):
         sign, *rest = described
@@ -119,8 +160,13 @@ def write_index(app, error) -> None:
         if docname not in pages:
             app.env.get_and_resolve_doctree(docname, app.builder)
         if sections := pages.get(docname):
-            page = {"page": sections[0]["title"], "address": app.builder.get_target_uri(docname)}
-            index += [{**page, **{key: each[key] for key in FIELDS}} for each in sections]
+            page = {
+                "page": sections[0]["title"],
+                "address": app.builder.get_target_uri(docname),
+            }
+            index += [
+                {**page, **{key: each[key] for key in FIELDS}} for each in sections
+            ]
     script = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / "sections.js"
     path.write_text(f"window.bookSections={script}\n", encoding="utf-8")

@@ -36,7 +36,17 @@ PAGES = {  # the explorer's picture: its page, and which of the page's explorers
     "shapes": ("08-whole-vit", "vit-shapes"),
     "attention": ("09-training", "vit-attention"),
 }
-WIDTHS = (286, 320, 358, 460, 567, 569, 640, 688, 790)  # between 567 and 569, two columns become one
+WIDTHS = (
+    286,
+    320,
+    358,
+    460,
+    567,
+    569,
+    640,
+    688,
+    790,
+)  # between 567 and 569, two columns become one
 CONTROLS = """.row, .samples, .knobs, .tools + .note, .verdict + .keeps, [role=status], details:not([open]) {
     display: none; } summary { list-style: none; }"""
 HEIGHTS = """async (one, widths) => {
@@ -54,7 +64,9 @@ HEIGHTS = """async (one, widths) => {
 def main() -> None:
     """Writes one picture an explorer."""
     if chromium() is None or not (HTML / "book" / "lab.html").exists():
-        raise SystemExit("expected Chromium and the built book; install it and run make book")
+        raise SystemExit(
+            "expected Chromium and the built book; install it and run make book"
+        )
     STILLS.mkdir(parents=True, exist_ok=True)
     rooms = {}
     look = {"color_scheme": "light", "reduced_motion": "reduce"}
@@ -64,7 +76,9 @@ def main() -> None:
             tab.goto((HTML / "book" / f"{page}.html").as_uri())
             shown = tab.locator(explorer)
             shown.scroll_into_view_if_needed()
-            tab.wait_for_function("one => one.dataset.ready === 'yes'", arg=shown.element_handle())
+            tab.wait_for_function(
+                "one => one.dataset.ready === 'yes'", arg=shown.element_handle()
+            )
             if "learn" in explorer:  # a run that has ended
                 shown.get_by_role("button", name="Start", exact=True).click()
                 shown.get_by_role("button", name="Done").wait_for(timeout=300_000)
@@ -72,12 +86,19 @@ def main() -> None:
             if name == "way-brief":  # in its place stands the title page's drawing
                 continue
             if name == "way":
-                shown.evaluate("way => way.step(way.stages.length - 4)")  # in one of the last blocks
-            shown.evaluate("(one, css) => one.shadowRoot.querySelector('style').append(css)", CONTROLS)
+                shown.evaluate(
+                    "way => way.step(way.stages.length - 4)"
+                )  # in one of the last blocks
+            shown.evaluate(
+                "(one, css) => one.shadowRoot.querySelector('style').append(css)",
+                CONTROLS,
+            )
             tab.wait_for_timeout(500)  # bars grow
             picture = Image.open(io.BytesIO(shown.screenshot()))
             picture.save(STILLS / f"{name}.webp", quality=65, method=6)
-    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(points)}" for name, points in rooms.items())
+    lines = ",\n".join(
+        f"{json.dumps(name)}: {json.dumps(points)}" for name, points in rooms.items()
+    )
     ROOMS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 

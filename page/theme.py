@@ -20,7 +20,9 @@ ICONS = re.compile(r'\s*<script src="[^"]*/fontawesome\.js[^"]*"></script>')
 SIDEBAR = '<div id="pst-primary-sidebar"'  # with the logo, which stands in no landmark
 AUTO = "auto.css"
 # One logo serves both modes, and the theme's second copy of it waits for a script
-LOGO = 'html[data-theme="auto"] .navbar-brand .only-light { display: block !important; }\n'
+LOGO = (
+    'html[data-theme="auto"] .navbar-brand .only-light { display: block !important; }\n'
+)
 # The theme's script chooses after the page is shown; colours, and borders made of them, would come late and shift it.
 CHOOSE = """\
 {
@@ -33,7 +35,9 @@ CHOOSE = """\
 def drop_thebe(app, config) -> None:
     """Switches sphinx-thebe off: even unused, it writes a script that is an error on every page."""
     for listeners in app.events.listeners.values():
-        for listener in [each for each in listeners if each.handler.__module__ == "sphinx_thebe"]:
+        for listener in [
+            each for each in listeners if each.handler.__module__ == "sphinx_thebe"
+        ]:
             app.disconnect(listener.id)
 
 
@@ -41,7 +45,9 @@ def change_pages(app, change: Callable[[str], str]) -> None:
     """Changes whole pages where the theme has no setting: what its templates write."""
     if app.builder.format == "html":
         render = app.builder.templates.render
-        app.builder.templates.render = lambda name, context: change(render(name, context))
+        app.builder.templates.render = lambda name, context: change(
+            render(name, context)
+        )
 
 
 def drop_icon_script(app) -> None:
@@ -66,13 +72,21 @@ def mend(body: str) -> str:
 
     def as_lines(signature: re.Match) -> str:  # not a list of definitions without terms
         text = re.sub(
-            r"<d([ld])>", lambda tag: f'<span class="sig-line{"s" * (tag[1] == "l")}">', signature[0]
+            r"<d([ld])>",
+            lambda tag: f'<span class="sig-line{"s" * (tag[1] == "l")}">',
+            signature[0],
         )
         return re.sub(r"</d[ld]>", "</span>", text)
 
-    body = body.replace('role="doc-biblioentry"', 'role="listitem"')  # deprecated, and it stands in a list
-    body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # named by what it says
-    body = body.replace('<th class="head"><p></p></th>', '<td class="head"></td>')  # a corner heads nothing
+    body = body.replace(
+        'role="doc-biblioentry"', 'role="listitem"'
+    )  # deprecated, and it stands in a list
+    body = body.replace(
+        '<summary aria-label="Toggle hidden content">', "<summary>"
+    )  # named by what it says
+    body = body.replace(
+        '<th class="head"><p></p></th>', '<td class="head"></td>'
+    )  # a corner heads nothing
     return re.sub(r'<dt class="sig .*?</dt>', as_lines, body, flags=re.S)
 
 
@@ -93,10 +107,16 @@ def link_auto(app, pagename: str, templatename: str, context: dict, doctree) -> 
 def for_auto(rules: list | str, theme: str) -> str:
     """The rules for a theme, so written that they hold where no script has chosen one."""
     found, mark = "", re.compile(rf"""\[data-theme=["']?{theme}["']?\]""")
-    for rule in tinycss2.parse_rule_list(rules, skip_comments=True, skip_whitespace=True):
+    for rule in tinycss2.parse_rule_list(
+        rules, skip_comments=True, skip_whitespace=True
+    ):
         head = tinycss2.serialize(getattr(rule, "prelude", ())).strip()
         if rule.type == "qualified-rule":
-            parts = [each.strip() for each in re.split(r",(?![^(]*\))", head) if mark.search(each)]
+            parts = [
+                each.strip()
+                for each in re.split(r",(?![^(]*\))", head)
+                if mark.search(each)
+            ]
             if parts:
                 heads = mark.sub('[data-theme="auto"]', ", ".join(parts))
                 found += f"{heads} {{ {tinycss2.serialize(rule.content).strip()} }}\n"
@@ -111,10 +131,22 @@ def write_auto(app, error) -> None:
     static = Path(app.outdir) / "_static"
     if error or not static.is_dir():
         return
-    own = [each if isinstance(each, str) else each[0] for each in app.config.html_css_files]
-    theme = ["styles/pydata-sphinx-theme.css", "pygments.css", "styles/sphinx-book-theme.css"]
-    files = [*map(static.joinpath, theme), *sorted(static.glob("mystnb.*.css")), *map(static.joinpath, own)]
-    css = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+    own = [
+        each if isinstance(each, str) else each[0] for each in app.config.html_css_files
+    ]
+    theme = [
+        "styles/pydata-sphinx-theme.css",
+        "pygments.css",
+        "styles/sphinx-book-theme.css",
+    ]
+    files = [
+        *map(static.joinpath, theme),
+        *sorted(static.glob("mystnb.*.css")),
+        *map(static.joinpath, own),
+    ]
+    css = "\n".join(
+        file.read_text(encoding="utf-8") for file in files if file.is_file()
+    )
     rules = tinycss2.parse_component_value_list(css, skip_comments=True)
     text = f"@media print, (prefers-color-scheme: light) {{\n{for_auto(rules, 'light')}}}\n"
     text += f"@media screen and (prefers-color-scheme: dark) {{\n{for_auto(rules, 'dark')}}}\n{LOGO}"

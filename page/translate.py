@@ -59,24 +59,36 @@ UNUSUAL = {
 def counts(pattern: str, text: str) -> Counter:
     """How often each thing that a pattern finds stands in a text."""
     found = re.finditer(pattern, text, re.M)
-    return Counter(" ".join(next(filter(None, each.groups()), "").split()) for each in found)
+    return Counter(
+        " ".join(next(filter(None, each.groups()), "").split()) for each in found
+    )
 
 
 def numbers(text: str, digits: bool) -> Counter:
     """How often each number stands in a text; of `digits` neither the mark nor zeros at the ends count."""
     found = re.findall(r"\d+(?:[.,]\d+)*", bare(text))
-    return Counter(re.sub("[.,]", "", each).strip("0") if digits else each for each in found)
+    return Counter(
+        re.sub("[.,]", "", each).strip("0") if digits else each for each in found
+    )
 
 
 def problems(english: str, chinese: str) -> list[str]:
     """What a paragraph lost, invented or wrote in another way than the edition does."""
     found, both = {}, (english, chinese)
-    roleless = [re.sub(r"\{[\w:]+\}`[^`]*`", "█", text) for text in both]  # the words of roles look like code
+    roleless = [
+        re.sub(r"\{[\w:]+\}`[^`]*`", "█", text) for text in both
+    ]  # the words of roles look like code
     for name, pattern in SAME.items():
-        found[name] = [counts(pattern, text) for text in (both if name == "role" else roleless)]
-    grouped = "illion" in english  # Chinese groups by ten thousands: 3.03 亿 is 303 million
+        found[name] = [
+            counts(pattern, text) for text in (both if name == "role" else roleless)
+        ]
+    grouped = (
+        "illion" in english
+    )  # Chinese groups by ten thousands: 3.03 亿 is 303 million
     a, b = (numbers(text, grouped) for text in both)
-    if (b - a).total() > len(re.findall(rf"(?i)\b(?:{'|'.join(COUNTED)})", english)) or a - b:
+    if (b - a).total() > len(
+        re.findall(rf"(?i)\b(?:{'|'.join(COUNTED)})", english)
+    ) or a - b:
         found["numbers"] = [a, b]
     wrong = [
         f"{name}: lost {list((a - b).elements())}, new {list((b - a).elements())}"
@@ -86,31 +98,55 @@ def problems(english: str, chinese: str) -> list[str]:
     ours = bare(chinese)
     for what, pattern in UNUSUAL.items():
         if at := re.search(pattern, ours):
-            wrong.append(f"{what}: {at[0]!r} in {ours[max(0, at.start() - 8) : at.end() + 8]!r}")
-    return wrong + ["no Chinese in it"] * (not re.search(HAN, chinese) and chinese[0] != "|")
+            wrong.append(
+                f"{what}: {at[0]!r} in {ours[max(0, at.start() - 8) : at.end() + 8]!r}"
+            )
+    return wrong + ["no Chinese in it"] * (
+        not re.search(HAN, chinese) and chinese[0] != "|"
+    )
 
 
 def check(path: Path) -> tuple[list[str], list[str]]:
     """What is wrong in a file of translations, and the English paragraphs that it lacks."""
-    english = {digest(each): each for text in units(source(path)).values() for each in paragraphs(text)}
+    english = {
+        digest(each): each
+        for text in units(source(path)).values()
+        for each in paragraphs(text)
+    }
     wrong, known = [], translations(path)
     for hashed, words in known.items():
-        found = problems(english[hashed], words) if hashed in english else ["its English is gone"]
+        found = (
+            problems(english[hashed], words)
+            if hashed in english
+            else ["its English is gone"]
+        )
         wrong += [f"{hashed} {words[:24]!r}: {each}" for each in found]
-    return wrong, [each for hashed, each in english.items() if hashed not in known and is_prose(each)]
+    return wrong, [
+        each
+        for hashed, each in english.items()
+        if hashed not in known and is_prose(each)
+    ]
 
 
 def new(stem: str) -> None:
     """Prints what a page has no translation for."""
     paths = [*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")]
     if not paths:
-        raise ValueError(f"expected a chapter's number or a page's name, such as 05 or intro; got {stem!r}")
+        raise ValueError(
+            f"expected a chapter's number or a page's name, such as 05 or intro; got {stem!r}"
+        )
     path = paths[0]
     known = {*translations(path)}
     for (cell, part), text in units(path).items():
-        if todo := [each for each in paragraphs(text) if digest(each) not in known and is_prose(each)]:
+        if todo := [
+            each
+            for each in paragraphs(text)
+            if digest(each) not in known and is_prose(each)
+        ]:
             known |= set(map(digest, todo))
-            print(f"<!-- {' '.join(filter(None, (cell, part)))} {' '.join(map(digest, todo))} -->")
+            print(
+                f"<!-- {' '.join(filter(None, (cell, part)))} {' '.join(map(digest, todo))} -->"
+            )
             print(joined(todo), end="\n\n")
 
 

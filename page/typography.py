@@ -23,8 +23,17 @@ from page.fonts import CHARACTERS
 from page.values import SPACE
 
 NARROW, MINUS = "\N{NARROW NO-BREAK SPACE}", "\N{MINUS SIGN}"
-NAME = re.compile(r"\b(ViT-\w+(?:/\d+)?|CIFAR-10+|ImageNet-21k|JFT-300M|Drawn-10)\b", re.ASCII)
-AS_IT_IS = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
+NAME = re.compile(
+    r"\b(ViT-\w+(?:/\d+)?|CIFAR-10+|ImageNet-21k|JFT-300M|Drawn-10)\b", re.ASCII
+)
+AS_IT_IS = (
+    nodes.literal,
+    nodes.literal_block,
+    nodes.math,
+    nodes.math_block,
+    nodes.raw,
+    nodes.comment,
+)
 LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
 log = logging.getLogger(__name__)
@@ -36,10 +45,20 @@ def mathml(tex: str, display: bool) -> str:
         markup = convert(tex, displaystyle=display)
     except LatexError as error:
         raise ValueError(str(error)) from None
-    root = ElementTree.fromstring(re.sub("[\ufe00\ufe01]", "", markup).replace("&ApplyFunction;", "\u2061"))
-    lacking = sorted({c for c in "".join(root.itertext()) if not c.isspace() and ord(c) not in CHARACTERS})
+    root = ElementTree.fromstring(
+        re.sub("[\ufe00\ufe01]", "", markup).replace("&ApplyFunction;", "\u2061")
+    )
+    lacking = sorted(
+        {
+            c
+            for c in "".join(root.itertext())
+            if not c.isspace() and ord(c) not in CHARACTERS
+        }
+    )
     if lacking:
-        raise ValueError(f"{' '.join(lacking)} is not in the font: add it to page/fonts.py")
+        raise ValueError(
+            f"{' '.join(lacking)} is not in the font: add it to page/fonts.py"
+        )
     row = ElementTree.Element("mrow")
     row.extend(root)
     if len(row) and row[-1].tag == "mi" and row[-1].text in LEANING:
@@ -62,7 +81,9 @@ def write(writer, node, tex: str, display: bool) -> None:
 
 def visit_math(writer, node) -> None:
     """A formula in a line of text."""
-    writer.body.append(writer.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
+    writer.body.append(
+        writer.starttag(node, "span", "", CLASS="math notranslate nohighlight")
+    )
     write(writer, node, node.astext().strip(), display=False)
     writer.body.append("</span>")
     raise nodes.SkipNode
@@ -70,10 +91,19 @@ def visit_math(writer, node) -> None:
 
 def visit_block(writer, node) -> None:
     """A formula on lines of its own; its number stands behind it."""
-    writer.body.append(writer.starttag(node, "div", CLASS="math notranslate nohighlight"))
-    write(writer, node, re.sub(r"^\s*$\n?", "", node.astext(), flags=re.M).strip(), display=True)
+    writer.body.append(
+        writer.starttag(node, "div", CLASS="math notranslate nohighlight")
+    )
+    write(
+        writer,
+        node,
+        re.sub(r"^\s*$\n?", "", node.astext(), flags=re.M).strip(),
+        display=True,
+    )
     if node["number"]:
-        writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})')
+        writer.body.append(
+            f'<span class="eqno">({get_node_equation_number(writer, node)})'
+        )
         writer.add_permalink_ref(node, _("Link to this equation"))
         writer.body.append("</span>")
     writer.body.append("</div>\n")
@@ -99,7 +129,10 @@ def set_page(app, doctree, docname: str) -> None:
             above = above.parent
         parts = NAME.split(set_numbers(text))  # every second one is a name
         if above is None and parts != [text]:
-            content = [kept(nodes.Text(part)) if i % 2 else nodes.Text(part) for i, part in enumerate(parts)]
+            content = [
+                kept(nodes.Text(part)) if i % 2 else nodes.Text(part)
+                for i, part in enumerate(parts)
+            ]
             text.parent.replace(text, content)
 
 
@@ -113,7 +146,11 @@ def keep_marks(app, doctree, docname: str) -> None:
             continue
         i = row.index(node)
         before = str(row[i - 1]) if i and isinstance(row[i - 1], nodes.Text) else ""
-        behind = str(row[i + 1]) if i + 1 < len(row) and isinstance(row[i + 1], nodes.Text) else ""
+        behind = (
+            str(row[i + 1])
+            if i + 1 < len(row) and isinstance(row[i + 1], nodes.Text)
+            else ""
+        )
         opening = re.search(r"[(\[“‘（《「]*$", before)[0]
         closing = re.match(r"[^\w\s(–—（《「“]*", behind)[0]
         if opening + closing:

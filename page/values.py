@@ -12,15 +12,27 @@ def at(value, way: str, name: str):
     keys = way.split("/")
     while keys:
         key = keys.pop(0)
-        while isinstance(value, dict) and key not in value and keys:  # a name may have a stroke itself: B/16
+        while (
+            isinstance(value, dict) and key not in value and keys
+        ):  # a name may have a stroke itself: B/16
             key += "/" + keys.pop(0)
-        if isinstance(value, list) and re.fullmatch(r"-?\d+", key) and -len(value) <= int(key) < len(value):
+        if (
+            isinstance(value, list)
+            and re.fullmatch(r"-?\d+", key)
+            and -len(value) <= int(key) < len(value)
+        ):
             value = value[int(key)]
         elif isinstance(value, dict) and key in value:
             value = value[key]
         else:
-            known = ", ".join(value) if isinstance(value, dict) else f"a {type(value).__name__}"
-            raise ValueError(f"{name}.json has no {key!r} on the way {way!r}; there is: {known}")
+            known = (
+                ", ".join(value)
+                if isinstance(value, dict)
+                else f"a {type(value).__name__}"
+            )
+            raise ValueError(
+                f"{name}.json has no {key!r} on the way {way!r}; there is: {known}"
+            )
     return value
 
 
@@ -44,15 +56,21 @@ def written(value, form: str = "", way: str = "") -> str:
         return unbroken(f"{100 * value['mean']:.1f}{spread} %")
     if isinstance(value, bool) or not isinstance(value, int | float):
         if form or isinstance(value, dict | list):
-            raise ValueError(f"expected a number or a word at {way!r}, got {str(value)[:60]!r}")
+            raise ValueError(
+                f"expected a number or a word at {way!r}, got {str(value)[:60]!r}"
+            )
         return str(value)
-    form = form or ("," if isinstance(value, int) else "percent" if "accuracy" in way else ".3g")
+    form = form or (
+        "," if isinstance(value, int) else "percent" if "accuracy" in way else ".3g"
+    )
     if form == "duration":
         return unbroken(duration(value))
     form = ".1%" if form == "percent" else form
     if re.fullmatch(r",?(\.\d+)?[fge%]?", form):
         return unbroken(format(value, form).replace("%", " %"))
-    raise ValueError(f"unknown form {form!r}; there are percent, duration, spread, and such as .2f")
+    raise ValueError(
+        f"unknown form {form!r}; there are percent, duration, spread, and such as .2f"
+    )
 
 
 def result(text: str, load) -> str:

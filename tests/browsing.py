@@ -20,7 +20,8 @@ PAGES = [*toc_pages(), "search", "genindex"]
 needs_browser = [
     pytest.mark.browser,
     pytest.mark.skipif(
-        CHROMIUM is None, reason="neither Chrome nor Chromium was found: the pages were not opened"
+        CHROMIUM is None,
+        reason="neither Chrome nor Chromium was found: the pages were not opened",
     ),
 ]
 
@@ -55,7 +56,9 @@ CONTRAST = """
 def opened(browser, url, width=1280, **screen):
     """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""
     # in a context of its own
-    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="light", **screen)
+    tab = browser.new_page(
+        viewport={"width": width, "height": 900}, color_scheme="light", **screen
+    )
     tab.set_default_timeout(120_000)  # a loaded machine is slow, not wrong
     wrong = []
 
@@ -64,9 +67,19 @@ def opened(browser, url, width=1280, **screen):
         route.abort()
 
     tab.route(ELSEWHERE, refuse)
-    tab.on("console", lambda message: message.type == "error" and wrong.append(f"console: {message.text}"))
+    tab.on(
+        "console",
+        lambda message: (
+            message.type == "error" and wrong.append(f"console: {message.text}")
+        ),
+    )
     tab.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    tab.on("response", lambda answer: answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}"))
+    tab.on(
+        "response",
+        lambda answer: (
+            answer.status >= 400 and wrong.append(f"{answer.status} {answer.url}")
+        ),
+    )
     tab.goto(url, wait_until="load")
     tab.wait_for_function("document.fonts.status === 'loaded'")
     yield tab, wrong
@@ -76,7 +89,9 @@ def opened(browser, url, width=1280, **screen):
 @contextlib.contextmanager
 def unscripted(browser, url, width=1280):
     """Opens a page without scripts."""
-    tab = browser.new_page(java_script_enabled=False, viewport={"width": width, "height": 900})
+    tab = browser.new_page(
+        java_script_enabled=False, viewport={"width": width, "height": 900}
+    )
     tab.set_default_timeout(120_000)
     tab.goto(url)
     yield tab
@@ -102,8 +117,12 @@ def show(tab, dark: bool = False, width: int = 1280) -> None:
     tab.emulate_media(color_scheme=theme)
     tab.set_viewport_size({"width": width, "height": 900})
     tab.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
-    tab.wait_for_timeout(100)  # lets transitions begin; one that is out of sight may never end by itself
-    tab.evaluate("document.getAnimations().forEach(one => { try { one.finish() } catch { one.cancel() } })")
+    tab.wait_for_timeout(
+        100
+    )  # lets transitions begin; one that is out of sight may never end by itself
+    tab.evaluate(
+        "document.getAnimations().forEach(one => { try { one.finish() } catch { one.cancel() } })"
+    )
 
 
 def check_letters(tab, width: int) -> int:
@@ -158,7 +177,9 @@ def check_map(tab, width: int) -> None:
                     out: texts.filter(out).map(text => text.textContent)};
         })"""
     )
-    assert [each["shape"] for each in found] == maps * (["tall"] if width < 700 else ["wide"]), found
+    assert [each["shape"] for each in found] == maps * (
+        ["tall"] if width < 700 else ["wide"]
+    ), found
     for each in found:
         assert each["fits"] and not each["small"] and not each["out"], each
 

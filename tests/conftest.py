@@ -25,18 +25,25 @@ if TYPECHECK:
     from jaxtyping import install_import_hook
 
     early = {"vitlib", "vitworkshop"} & sys.modules.keys()
-    assert not early, f"{early} is imported before the hook, and what it holds would not be checked"
+    assert not early, (
+        f"{early} is imported before the hook, and what it holds would not be checked"
+    )
     install_import_hook(["vitlib", "vitworkshop"], "typechecker.check")
 
 # The same examples in every run, and no deadline: a shared machine is slow now and then.
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile(
-    "campaign", settings.get_profile("book"), max_examples=5000, suppress_health_check=list(HealthCheck)
+    "campaign",
+    settings.get_profile("book"),
+    max_examples=5000,
+    suppress_health_check=list(HealthCheck),
 )
 
 
 def pytest_configure(config):
-    settings.load_profile("campaign" if "campaign" in config.option.markexpr else "book")
+    settings.load_profile(
+        "campaign" if "campaign" in config.option.markexpr else "book"
+    )
 
 
 def pytest_collection_modifyitems(config, items):

@@ -26,4 +26,6 @@ def killed_at(name: str, number: int, work: Callable[[], object]) -> None:
             work()
         finally:
             os._exit(0)
-    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, f"os.{name} was not called {number} times"
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL, (
+        f"os.{name} was not called {number} times"
+    )

@@ -47,5 +47,7 @@ def python_blocks(text: str) -> list[str]:
 
 def solutions(path: Path) -> dict[str, str]:
     """The Python of each solution that a chapter writes out, by its label."""
-    found = re.findall(r"^````\{solution\} (\S+)\n(.*?)^````$", prose(path), re.DOTALL | re.MULTILINE)
+    found = re.findall(
+        r"^````\{solution\} (\S+)\n(.*?)^````$", prose(path), re.DOTALL | re.MULTILINE
+    )
     return {label: "\n".join(python_blocks(body)) for label, body in found}

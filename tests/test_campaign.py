@@ -39,10 +39,19 @@ pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
 
 COUNT = 500
 JUNK = st.one_of(
-    *(st.none(), st.booleans(), st.integers(-9, 40), st.floats(width=32), st.text(max_size=3), st.just([])),
+    *(
+        st.none(),
+        st.booleans(),
+        st.integers(-9, 40),
+        st.floats(width=32),
+        st.text(max_size=3),
+        st.just([]),
+    ),
     st.lists(st.integers(-2, 9), max_size=4).map(tuple),
     st.lists(st.integers(1, 5), max_size=5).map(lambda shape: torch.zeros(shape)),
-    st.lists(st.integers(1, 4), max_size=5).map(lambda shape: torch.ones(shape, dtype=torch.int64)),
+    st.lists(st.integers(1, 4), max_size=5).map(
+        lambda shape: torch.ones(shape, dtype=torch.int64)
+    ),
 )
 
 
@@ -56,13 +65,26 @@ JUNK = st.one_of(
     end=st.floats(0, 1),
     schedule=st.sampled_from(["cosine", "linear", "constant"]),
 )
-def test_rates_go_up_to_the_peak_and_then_towards_the_end(total, share, peak, end, schedule):
+def test_rates_go_up_to_the_peak_and_then_towards_the_end(
+    total, share, peak, end, schedule
+):
     warmup, final = int(share * total), end * peak
-    rates = [vl.lr_at(step, total, peak, warmup, schedule, final) for step in range(total + 1)]
-    assert all(a <= b * (1 + 1e-9) for a, b in zip(rates[:warmup], rates[1 : warmup + 1], strict=True))
-    assert all(a >= b * (1 - 1e-9) for a, b in zip(rates[warmup:], rates[warmup + 1 :], strict=False))
+    rates = [
+        vl.lr_at(step, total, peak, warmup, schedule, final)
+        for step in range(total + 1)
+    ]
+    assert all(
+        a <= b * (1 + 1e-9)
+        for a, b in zip(rates[:warmup], rates[1 : warmup + 1], strict=True)
+    )
+    assert all(
+        a >= b * (1 - 1e-9)
+        for a, b in zip(rates[warmup:], rates[warmup + 1 :], strict=False)
+    )
     last = peak if schedule == "constant" else final
-    assert math.isclose(max(rates), peak) and math.isclose(rates[-1], last, abs_tol=1e-12)
+    assert math.isclose(max(rates), peak) and math.isclose(
+        rates[-1], last, abs_tol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", [vl.Recipe, vl.ViTConfig, vl.ResNetConfig])
@@ -85,7 +107,10 @@ def test_fields_are_refused_in_words_or_go_through_json(kind):
 
 
 def test_no_junk_ends_in_an_error_of_somebody_else():
-    quick = sorted(CALLS.keys() - {"train_model", "ViTConfig", "ResNetConfig", "Recipe", "sample_image"})
+    quick = sorted(
+        CALLS.keys()
+        - {"train_model", "ViTConfig", "ResNetConfig", "Recipe", "sample_image"}
+    )
 
     @given(st.sampled_from(quick), st.data())
     def try_it(name, data):
@@ -125,18 +150,29 @@ torch.save({"model": result["model"].state_dict(), "epochs": [{k: v for k, v in 
 
 def start(folder, end) -> subprocess.Popen:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", RUN, str(folder), str(end)], env=environment)
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(folder), str(end)], env=environment
+    )
 
 
 def assert_same(one, other) -> None:
-    assert one["epochs"] == other["epochs"] and one["model"].keys() == other["model"].keys()
-    assert all(torch.equal(one["model"][key], other["model"][key]) for key in one["model"])
+    assert (
+        one["epochs"] == other["epochs"]
+        and one["model"].keys() == other["model"].keys()
+    )
+    assert all(
+        torch.equal(one["model"][key], other["model"][key]) for key in one["model"]
+    )
 
 
 def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path):
     began = time.monotonic()
     assert start(tmp_path / "whole", tmp_path / "whole.pt").wait() == 0
-    took, whole, dice = time.monotonic() - began, torch.load(tmp_path / "whole.pt"), random.Random(0)
+    took, whole, dice = (
+        time.monotonic() - began,
+        torch.load(tmp_path / "whole.pt"),
+        random.Random(0),
+    )
     kills = runs = 0
     while kills < 50:
         folder, end = tmp_path / f"run{runs}", tmp_path / f"run{runs}.pt"
@@ -166,13 +202,22 @@ def test_two_processes_in_one_folder_leave_a_whole_run(tmp_path):
 
 # -------------------------------------------------------------------------------------------------------- disks
 
-TINY = vl.Recipe("t", CALLS["VisionTransformer"]["cfg"], epochs=4, batch_size=8, ema_decay=0.9, crop=2)
+TINY = vl.Recipe(
+    "t",
+    CALLS["VisionTransformer"]["cfg"],
+    epochs=4,
+    batch_size=8,
+    ema_decay=0.9,
+    crop=2,
+)
 BROKEN: list = []  # how many more times the disk may be written, where that is limited
 
 
 def wear(event: str, told: tuple) -> None:
     """As if the disk could be read only, from some moment on."""
-    writes = event in ("os.rename", "os.mkdir") or (event == "open" and told[2] & (os.O_WRONLY | os.O_RDWR))
+    writes = event in ("os.rename", "os.mkdir") or (
+        event == "open" and told[2] & (os.O_WRONLY | os.O_RDWR)
+    )
     if BROKEN and writes:
         BROKEN[0] -= 1
         if BROKEN[0] < 0:
@@ -182,7 +227,10 @@ def wear(event: str, told: tuple) -> None:
 def train(folder, minutes=None) -> dict:
     """The weights of a run of 8 steps, with a checkpoint after each epoch."""
     g = torch.Generator().manual_seed(0)
-    data = torch.randint(0, 256, (16, 3, 8, 8), dtype=torch.uint8, generator=g), torch.arange(16) % 4
+    data = (
+        torch.randint(0, 256, (16, 3, 8, 8), dtype=torch.uint8, generator=g),
+        torch.arange(16) % 4,
+    )
     options = dict(out=folder, device="cpu", progress=False, budget_minutes=minutes)
     return vl.train_model(TINY, data, **options)["model"].state_dict()
 
@@ -195,21 +243,31 @@ def assert_it_goes_on(folder, whole: dict) -> None:
 
 @pytest.fixture
 def whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("vitlib.train.loop.CHECKPOINT_SECONDS", 0.0)  # one after each step
+    monkeypatch.setattr(
+        "vitlib.train.loop.CHECKPOINT_SECONDS", 0.0
+    )  # one after each step
     return train(tmp_path / "whole")
 
 
 def test_a_full_disk_is_told_and_the_run_goes_on(tmp_path, whole):
     size = (tmp_path / "whole/checkpoint.pt").stat().st_size
-    hard, dice, refused = resource.getrlimit(resource.RLIMIT_FSIZE)[1], random.Random(0), 0
+    hard, dice, refused = (
+        resource.getrlimit(resource.RLIMIT_FSIZE)[1],
+        random.Random(0),
+        0,
+    )
     for i in range(100):
         if i % 2:
             train(tmp_path / f"{i}", minutes=0)  # there is a checkpoint already
-        resource.setrlimit(resource.RLIMIT_FSIZE, (dice.randrange(size + size // 10), hard))
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (dice.randrange(size + size // 10), hard)
+        )
         try:
             train(tmp_path / f"{i}")
         except OSError as error:
-            assert "cannot write" in str(error) and "goes on from the last checkpoint" in str(error)
+            assert "cannot write" in str(
+                error
+            ) and "goes on from the last checkpoint" in str(error)
             refused += 1
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
@@ -241,8 +299,16 @@ def damaged(raw: bytes, seed: str):
     dice = random.Random(seed)
     for i in range(COUNT):
         yield raw[: dice.randrange(len(raw))]
-        place = dice.randrange(min(len(raw), 2000)) if i % 4 == 0 else dice.randrange(len(raw))
-        yield raw[:place] + bytes([raw[place] ^ 1 << dice.randrange(8)]) + raw[place + 1 :]
+        place = (
+            dice.randrange(min(len(raw), 2000))
+            if i % 4 == 0
+            else dice.randrange(len(raw))
+        )
+        yield (
+            raw[:place]
+            + bytes([raw[place] ^ 1 << dice.randrange(8)])
+            + raw[place + 1 :]
+        )
 
 
 def refused_or_equal(path, raw: bytes, read, whole) -> int:
@@ -265,17 +331,24 @@ def test_damaged_checkpoints(tmp_path):
     weights = train(tmp_path)
     path = tmp_path / "checkpoint.pt"
     same = lambda found: all(torch.equal(found[key], weights[key]) for key in weights)
-    assert refused_or_equal(path, path.read_bytes(), lambda: train(tmp_path), same) > 1.7 * COUNT
+    assert (
+        refused_or_equal(path, path.read_bytes(), lambda: train(tmp_path), same)
+        > 1.7 * COUNT
+    )
 
 
 def test_damaged_weights_and_cards(tmp_path):
     model = vl.VisionTransformer(CALLS["VisionTransformer"]["cfg"])
-    path = vl.save_pretrained(model, {"name": "tiny", "final": {"test_accuracy": 0.5}}, tmp_path)
+    path = vl.save_pretrained(
+        model, {"name": "tiny", "final": {"test_accuracy": 0.5}}, tmp_path
+    )
     weights, card = vl.load_pretrained("tiny", tmp_path)
     weights = weights.state_dict()
 
     def same(found):
-        unharmed = all(torch.equal(found[0].state_dict()[key], weights[key]) for key in weights)
+        unharmed = all(
+            torch.equal(found[0].state_dict()[key], weights[key]) for key in weights
+        )
         return unharmed and card.items() <= found[1].items()
 
     read = lambda: vl.load_pretrained("tiny", tmp_path)
@@ -289,7 +362,9 @@ def test_damaged_results(tmp_path, name):
     result = vl.load_results(name)
     path = write_json(tmp_path / f"{name}.json", result)
     read = lambda: vl.load_results(name, tmp_path)
-    same = lambda found: result.items() <= found.items()  # a turned bit in the word "checksum" adds a word
+    same = lambda found: (
+        result.items() <= found.items()
+    )  # a turned bit in the word "checksum" adds a word
     assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
 
 
@@ -298,12 +373,17 @@ def test_damaged_rows_of_a_finished_run(tmp_path):
     rows = [{"seed": i, "final": {"val_accuracy": 0.1 * i}} for i in range(9)]
     path = write_json(tmp_path / "rows.json", {"about": about, "rows": rows})
     read = lambda: read_rows(path, about, {})
-    assert refused_or_equal(path, path.read_bytes(), read, lambda found: found == rows) > 1.9 * COUNT
+    assert (
+        refused_or_equal(path, path.read_bytes(), read, lambda found: found == rows)
+        > 1.9 * COUNT
+    )
 
 
 def test_damaged_archives(tmp_path, monkeypatch):
     monkeypatch.setattr(cifar10, "_BATCH", BATCH)
-    raw = pack({f"{FOLDER}/{name}": records(seed).tobytes() for seed, name in enumerate(FILES)})
+    raw = pack(
+        {f"{FOLDER}/{name}": records(seed).tobytes() for seed, name in enumerate(FILES)}
+    )
     path, root = tmp_path / "cifar-10-binary.tar.gz", tmp_path / "root"
     monkeypatch.setattr(cifar10, "CIFAR10_MD5", hashlib.md5(raw).hexdigest())
     monkeypatch.setattr(cifar10, "CIFAR10_BYTES", len(raw))
@@ -313,7 +393,9 @@ def test_damaged_archives(tmp_path, monkeypatch):
         try:
             return cifar10.fetch_cifar10(root, [path.as_uri()], progress=False)
         finally:
-            assert not list(root.rglob("*.bin")) or read_again() == whole  # nothing, or all of it
+            assert (
+                not list(root.rglob("*.bin")) or read_again() == whole
+            )  # nothing, or all of it
 
     read_again = lambda: [(root / FOLDER / name).read_bytes() for name in FILES]
     path.write_bytes(raw)

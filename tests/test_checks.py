@@ -18,7 +18,9 @@ from vitlib import checks, tensors
 
 errors = pytest.mark.errors
 
-CFG = vl.ViTConfig(img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2)
+CFG = vl.ViTConfig(
+    img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2
+)
 MODEL = vl.VisionTransformer(CFG).eval()
 IMAGES, LABELS = torch.rand(3, 3, 8, 8), torch.tensor([0, 1, 2])
 BYTES, TARGETS = (255 * IMAGES).byte(), torch.eye(4)[LABELS]
@@ -32,21 +34,32 @@ PATCHES = dict(patch_size=4, in_chans=3, embed_dim=12)
 CALLS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("ConvPatchEmbed", "ConvStem", "HybridPatchEmbed"), PATCHES),
     **dict.fromkeys(("LinearPatchEmbed", "OverlapPatchEmbed"), PATCHES),
-    **dict.fromkeys(("attention_relevance", "features", "grad_cam", "integrated_gradients"), ON),
+    **dict.fromkeys(
+        ("attention_relevance", "features", "grad_cam", "integrated_gradients"), ON
+    ),
     **dict.fromkeys(("intervene", "logit_lens", "occlusion", "predict", "trace"), ON),
     **dict.fromkeys(("ResNetConfig", "Recipe", "ViTConfig"), {}),
     **dict.fromkeys(("sample_image", "find_cifar10", "list_pretrained"), {}),
-    **dict.fromkeys(("rand_augment", "random_flip"), dict(images=IMAGES, generator=DRAW)),
+    **dict.fromkeys(
+        ("rand_augment", "random_flip"), dict(images=IMAGES, generator=DRAW)
+    ),
     **dict.fromkeys(("VisionTransformer", "build_model", "count_macs"), dict(cfg=CFG)),
     **dict.fromkeys(("attention_entropy", "attention_rollout"), dict(maps=MAPS)),
-    **dict.fromkeys(("show_patches", "show_tokens"), dict(image=IMAGES[0], patch_size=4)),
+    **dict.fromkeys(
+        ("show_patches", "show_tokens"), dict(image=IMAGES[0], patch_size=4)
+    ),
     **dict.fromkeys(("evaluate", "head_importance"), dict(ON, labels=LABELS)),
     **dict.fromkeys(("deletion_curve", "insertion_curve"), dict(ON, scores=SCORES)),
-    **dict.fromkeys(("Block", "PostNormBlock"), dict(embed_dim=12, num_heads=2, hidden_dim=24)),
+    **dict.fromkeys(
+        ("Block", "PostNormBlock"), dict(embed_dim=12, num_heads=2, hidden_dim=24)
+    ),
     **dict.fromkeys(("drawn10_masks", "load_drawn10"), dict(split="test", n=2, seed=0)),
     **dict.fromkeys(("check", "hint"), dict(exercise="03.1")),
     **dict.fromkeys(("load_pretrained", "load_results"), dict(name="cifar10-plain")),
-    **dict.fromkeys(("cutmix", "mixup"), dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW)),
+    **dict.fromkeys(
+        ("cutmix", "mixup"),
+        dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW),
+    ),
     "Attention": dict(embed_dim=12, num_heads=2),
     "AxialAttention": dict(embed_dim=12, num_heads=2, grid=(2, 2), axis="row"),
     "DropPath": dict(p=0.1),
@@ -62,23 +75,37 @@ CALLS: dict[str, dict[str, Any]] = {
     "StdConv2d": dict(in_chans=3, out_chans=4, kernel_size=3),
     "answer_with": dict(ON, kept=torch.arange(2).expand(3, 2)),
     "attention_distance": dict(maps=MAPS, grid=(2, 2), patch_size=4),
-    "augment_batch": dict(images=IMAGES, labels=LABELS, recipe=TRAIN, num_classes=4, generator=DRAW),
+    "augment_batch": dict(
+        images=IMAGES, labels=LABELS, recipe=TRAIN, num_classes=4, generator=DRAW
+    ),
     "build_optimizer": dict(model=MODEL, recipe=TRAIN),
     "conv_to_linear": dict(weight=torch.rand(5, 3, 4, 4)),
     "architecture": dict(cfg=replace(CFG, img_size=16), image=torch.rand(3, 16, 16)),
     "attention_grid": dict(image=IMAGES[0], maps=MAPS[:, 0]),
     "attention_overlay": dict(image=IMAGES[0], weights=SCORES[:1]),
     "confusion_matrix": dict(labels=LABELS, preds=LABELS, classes=["a", "b", "c"]),
-    "curve_panels": dict(panels={"a": {"b": ([1, 2], [0.1, 0.2])}}, xlabel="x", ylabel="y"),
+    "curve_panels": dict(
+        panels={"a": {"b": ([1, 2], [0.1, 0.2])}}, xlabel="x", ylabel="y"
+    ),
     "heat_maps": dict(maps=SCORES[None]),
     "learning_curves": dict(
-        results={"a": {"epochs": [{"epoch": 1, "train_loss": 1.0, "train_accuracy": 0.5, "lr": 0.1}]}}
+        results={
+            "a": {
+                "epochs": [
+                    {"epoch": 1, "train_loss": 1.0, "train_accuracy": 0.5, "lr": 0.1}
+                ]
+            }
+        }
     ),
-    "number_grid": dict(image=NUMBERS, tokens=vl.patchify(NUMBERS[None, None], 2)[0], patch_size=2),
+    "number_grid": dict(
+        image=NUMBERS, tokens=vl.patchify(NUMBERS[None, None], 2)[0], patch_size=2
+    ),
     "plot_lines": dict(series={"a": ([1, 2], [0.1, 0.2])}, xlabel="x", ylabel="y"),
     "shape_flow": dict(flows={"a": {"image": (3, 8, 8), "tokens": (4, 12)}}),
     "show_attention_from_patch": dict(image=IMAGES[0], maps=MAPS[-1, 0], patch=1),
-    "show_predictions": dict(images=IMAGES, probs=TARGETS, labels=LABELS, classes=["a", "b", "c", "d"]),
+    "show_predictions": dict(
+        images=IMAGES, probs=TARGETS, labels=LABELS, classes=["a", "b", "c", "d"]
+    ),
     "similarity_maps": dict(pos_embed=torch.rand(1, 5, 12)),
     "corrupt_patches": dict(n=2, num_patches=4, ratio=0.5, generator=DRAW),
     "convert_state_dict": dict(state=MODEL.state_dict()),
@@ -87,7 +114,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "load_dataset": dict(name="drawn10", split="test", n=2),
     "few_shot": dict(train_x=SCORES, train_y=LABELS, test_x=SCORES, test_y=LABELS),
     "guess_patches": dict(
-        images=IMAGES, mask=torch.eye(4).bool()[:3], source=torch.arange(4).expand(3, 4), patch_size=4
+        images=IMAGES,
+        mask=torch.eye(4).bool()[:3],
+        source=torch.arange(4).expand(3, 4),
+        patch_size=4,
     ),
     "load_weights": dict(model=MODEL, source=MODEL.state_dict()),
     "lr_at": dict(step=0, total=9, base_lr=0.1),
@@ -103,10 +133,18 @@ CALLS: dict[str, dict[str, Any]] = {
     "sample_shots": dict(labels=LABELS, shots=1),
     "seed_everything": dict(seed=0),
     "sincos_2d": dict(grid=(2, 2), embed_dim=12),
-    "train_model": dict(recipe=TRAIN, data=(BYTES, LABELS), device="cpu", progress=False),
+    "train_model": dict(
+        recipe=TRAIN, data=(BYTES, LABELS), device="cpu", progress=False
+    ),
     "unpatchify": dict(patches=torch.rand(3, 4, 48), patch_size=4, img_size=8),
 }
-NO_NUMBERS = {"str": "4", "bool": True, "nan": float("nan"), "inf": float("inf"), "list": [1]}
+NO_NUMBERS = {
+    "str": "4",
+    "bool": True,
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "list": [1],
+}
 NO_KIND = {
     int: NO_NUMBERS | {"part": 1.5, "none": None},
     float: NO_NUMBERS | {"none": None},
@@ -121,13 +159,33 @@ NO_KIND = {
 NO_TENSOR = {"none": None, "word": "cat.png", "axes": torch.rand(1, 1, 1, 1, 1, 1, 1)}
 CONVERTED = {("predict", "images"), ("evaluate", "images"), ("evaluate", "labels")}
 # Public functions that refuse all by themselves, because they convert what they are given or name the choices.
-BY_HAND = {"denormalize", "fetch_cifar10", "language", "normalize", "pick_device", "save_pretrained"}
+BY_HAND = {
+    "denormalize",
+    "fetch_cifar10",
+    "language",
+    "normalize",
+    "pick_device",
+    "save_pretrained",
+}
 BY_HAND |= {"split_validation"}
-OF_FILES = {"doctor", "explore", "export_web", "load_cifar10", "load_folder", "load_image"}
+OF_FILES = {
+    "doctor",
+    "explore",
+    "export_web",
+    "load_cifar10",
+    "load_folder",
+    "load_image",
+}
 # Numbers without a range of their own: any has a meaning, or another argument decides.
 UNBOUNDED = {
     "n": {"drawn10_masks", "load_dataset", "load_drawn10", "split_validation"},
-    "target": {"attention_relevance", "deletion_curve", "grad_cam", "insertion_curve", "integrated_gradients"}
+    "target": {
+        "attention_relevance",
+        "deletion_curve",
+        "grad_cam",
+        "insertion_curve",
+        "integrated_gradients",
+    }
     | {"occlusion", "patch_scores"},
     "gamma": {"attention_grid", "attention_overlay"},
     "floor": {"attention_overlay"},
@@ -161,7 +219,9 @@ def rules(name: str) -> dict[str, tuple[list, list]]:
     """For each argument of a public function, the kinds of value it takes and the marks beside them."""
     hints = get_type_hints(function_of(name), include_extras=True)
     return {
-        key: checks._read(hint) for key, hint in hints.items() if key not in ("return", "self", "overrides")
+        key: checks._read(hint)
+        for key, hint in hints.items()
+        if key not in ("return", "self", "overrides")
     }
 
 
@@ -171,7 +231,9 @@ def wrong_values(name: str, argument: str, kinds: list, marks: list) -> dict[str
     values = dict(NO_KIND.get(first, {})) if {*kinds[1:]} <= {NoneType} else {}
     if hasattr(first, "dim_str") and good is not None:
         values = dict(NO_TENSOR)
-        if first.dim_str.startswith("*"):  # any axes may come first, so too many there cannot be
+        if first.dim_str.startswith(
+            "*"
+        ):  # any axes may come first, so too many there cannot be
             values["axes"] = torch.rand(1)
         if (name, argument) not in CONVERTED:
             values |= {"numpy": good.numpy(), "list": good.tolist()}
@@ -195,7 +257,11 @@ def wrong_values(name: str, argument: str, kinds: list, marks: list) -> dict[str
                 values |= {"negative": -1} | (
                     {"zero": 0} if mark in (checks.as_pair, checks.check_grid) else {}
                 )
-    return {wrong: value for wrong, value in values.items() if not (value is None and NoneType in kinds)}
+    return {
+        wrong: value
+        for wrong, value in values.items()
+        if not (value is None and NoneType in kinds)
+    }
 
 
 def bad_calls():
@@ -203,7 +269,9 @@ def bad_calls():
     for name in CALLS:
         for argument, (kinds, marks) in rules(name).items():
             for wrong, value in wrong_values(name, argument, kinds, marks).items():
-                yield pytest.param(name, argument, value, id=f"{name}-{argument}-{wrong}")
+                yield pytest.param(
+                    name, argument, value, id=f"{name}-{argument}-{wrong}"
+                )
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -232,7 +300,9 @@ def test_the_call_that_is_fine_is_fine(name):
 
 @errors
 def test_every_public_function_is_checked_and_called_here():
-    found = {name for name in NAMES if hasattr(function_of(name), "__wrapped__")} | CONFIGS
+    found = {
+        name for name in NAMES if hasattr(function_of(name), "__wrapped__")
+    } | CONFIGS
     data_only = {"Dataset", "Explorer", "Finding"} | {"table", "use_style"}
     assert set(NAMES) - found == BY_HAND | data_only
     assert found - CALLS.keys() == OF_FILES
@@ -246,7 +316,9 @@ def test_every_number_has_a_range_or_is_known_to_have_none():
         for argument, (kinds, marks) in rules(name).items()
         if {int, float} & {*kinds} or checks.as_pair in marks
     }
-    unbounded = {(name, argument) for argument, names in UNBOUNDED.items() for name in names}
+    unbounded = {
+        (name, argument) for argument, names in UNBOUNDED.items() for name in names
+    }
     assert {key for key, marks in numbers.items() if not marks} == unbounded
     assert len(numbers) > 150
 
@@ -258,23 +330,38 @@ def test_a_check_goes_with_the_parameter_whatever_its_name():
         return much
 
     assert odd() == odd(-1) == -1  # what is left at its default is not looked at
-    with pytest.raises(ValueError, match=r"much must be a number in \[0, 1\), got -2; 0.1 is usual"):
+    with pytest.raises(
+        ValueError, match=r"much must be a number in \[0, 1\), got -2; 0.1 is usual"
+    ):
         odd(-2)
-    with pytest.raises(ValueError, match=r"grid must be a positive integer or \(height, width\), got \[1\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"grid must be a positive integer or \(height, width\), got \[1\]",
+    ):
         odd(grid=[1])
 
 
 @errors
 def test_one_letter_is_one_size_in_a_call():
-    with pytest.raises(ValueError, match=r"expected targets of shape \(B, K\), B = 3, got \(1, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"expected targets of shape \(B, K\), B = 3, got \(1, 4\)"
+    ):
         vl.mixup(alpha=0.8, targets=TARGETS[:1], images=IMAGES, generator=DRAW)
-    with pytest.raises(ValueError, match=r"expected maps of shape \(L, B, h, T, T\), got \(2, 3, 2, 5, 4\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected maps of shape \(L, B, h, T, T\), got \(2, 3, 2, 5, 4\)",
+    ):
         vl.attention_entropy(MAPS[..., :4])
 
 
 def test_it_stays_the_function_that_it_was():
     assert vl.mixup.__name__ == "mixup" and "Blend images" in vl.mixup.__doc__
-    assert list(inspect.signature(vl.mixup).parameters) == ["images", "targets", "alpha", "generator"]
+    assert list(inspect.signature(vl.mixup).parameters) == [
+        "images",
+        "targets",
+        "alpha",
+        "generator",
+    ]
 
 
 # --- the words --------------------------------------------------------------------------------------------------
@@ -337,7 +424,11 @@ def test_what_passes():
     checks.check_below("p", 0)
     checks.check_between("n", 3, 1, 3)
     checks.check_choice("split", "test", ("train", "test"))
-    tensors.check_finite({"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)}, torch.float16, "mend")
+    tensors.check_finite(
+        {"a": torch.tensor([65504.0, -1e-9]), "b": torch.zeros(0)},
+        torch.float16,
+        "mend",
+    )
     for name in ("cifar10-plain", ".hidden", "v1.5", "Été 3", "x" * 200):
         checks.check_name("--name", name, "give another")
     assert checks.as_pair("size", 8) == checks.as_pair("size", [8, 8]) == (8, 8)
@@ -351,15 +442,25 @@ def test_images_of_the_shape_pass():
         tensors.check_images(torch.zeros(shape), "B 3 16 16")
     for shape in ((3, 8, 8), (2, 5, 3, 8, 8), (1, 1, 3)):
         tensors.check_images(torch.zeros(shape), "... C H W")
-    tensors.check_images(torch.zeros(1, 2, 5, 3))  # the shape does not say which axis the channels are
+    tensors.check_images(
+        torch.zeros(1, 2, 5, 3)
+    )  # the shape does not say which axis the channels are
 
 
 @errors
 @pytest.mark.parametrize(
     "shape, wanted, message",
     [
-        ((3, 16, 16), "B 3 16 16", r"\(B, 3, 16, 16\), got .*; add the batch axis with images\[None\]"),
-        ((2, 16, 16, 3), "B 3 16 16", r"move the channels first with images.permute\(0, 3, 1, 2\)"),
+        (
+            (3, 16, 16),
+            "B 3 16 16",
+            r"\(B, 3, 16, 16\), got .*; add the batch axis with images\[None\]",
+        ),
+        (
+            (2, 16, 16, 3),
+            "B 3 16 16",
+            r"move the channels first with images.permute\(0, 3, 1, 2\)",
+        ),
         ((2, 1, 16, 16), "B 3 16 16", "the model takes 3 channels"),
         ((2, 3, 16, 32), "B 3 16 16", "resize the images$"),
         ((1, 2, 3, 16, 16), "B 3 16 16", "give 4 axes"),
@@ -374,14 +475,24 @@ def test_images_of_another_shape_are_refused(shape, wanted, message):
 
 
 def test_the_ends_of_a_range_belong_to_it_where_its_words_say_so():
-    for value, hint in ((0, checks.Share), (1, checks.Share), (10, checks.Magnitude), (0, checks.Rate)):
+    for value, hint in (
+        (0, checks.Share),
+        (1, checks.Share),
+        (10, checks.Magnitude),
+        (0, checks.Rate),
+    ):
         checks.check_value("x", value, hint)
 
 
 @errors
-@pytest.mark.parametrize("name", [None, 3, "", ".", "..", " ", "a/b", "../../x", "a\\b", "a\0b", "x" * 201])
+@pytest.mark.parametrize(
+    "name", [None, 3, "", ".", "..", " ", "a/b", "../../x", "a\\b", "a\0b", "x" * 201]
+)
 def test_names_that_are_no_file_names(name):
-    with pytest.raises(ValueError, match="--name must be a file name without folders, got .*; give another"):
+    with pytest.raises(
+        ValueError,
+        match="--name must be a file name without folders, got .*; give another",
+    ):
         checks.check_name("--name", name, "give another")
 
 
@@ -389,21 +500,34 @@ def test_names_that_are_no_file_names(name):
 @pytest.mark.parametrize(
     "weights",
     [
-        *(torch.tensor([1.0, float("nan")]), torch.tensor([float("inf")]), torch.tensor([1e5])),
-        *(torch.ones(1, dtype=dtype) for dtype in (torch.complex64, torch.int64, torch.bool)),
+        *(
+            torch.tensor([1.0, float("nan")]),
+            torch.tensor([float("inf")]),
+            torch.tensor([1e5]),
+        ),
+        *(
+            torch.ones(1, dtype=dtype)
+            for dtype in (torch.complex64, torch.int64, torch.bool)
+        ),
         torch.ones(1, device="meta"),
     ],
 )
 def test_weights_that_are_no_numbers(weights):
     with pytest.raises(
-        ValueError, match="b holds numbers beyond float16's 65504, or NaN, or no floats; mend"
+        ValueError,
+        match="b holds numbers beyond float16's 65504, or NaN, or no floats; mend",
     ):
         tensors.check_finite({"a": torch.zeros(1), "b": weights}, torch.float16, "mend")
 
 
 @pytest.mark.parametrize(
     "labels",
-    [[0, 2, 1], (0, 2, 1), np.array([0, 2, 1], np.int32), torch.tensor([0, 2, 1], dtype=torch.uint8)],
+    [
+        [0, 2, 1],
+        (0, 2, 1),
+        np.array([0, 2, 1], np.int32),
+        torch.tensor([0, 2, 1], dtype=torch.uint8),
+    ],
 )
 def test_labels_become_int64(labels):
     found = tensors.as_labels(labels, 3, 3)
@@ -412,14 +536,20 @@ def test_labels_become_int64(labels):
 
 def test_labels_that_are_int64_stay_what_they_are():
     labels, none = torch.tensor([0, 7]), torch.zeros(0, dtype=torch.int64)
-    assert tensors.as_labels(labels, 2) is labels and tensors.as_labels(none, 0, 3) is none
+    assert (
+        tensors.as_labels(labels, 2) is labels and tensors.as_labels(none, 0, 3) is none
+    )
 
 
 @errors
 @pytest.mark.parametrize(
     "labels, classes, message",
     [
-        ([0, 1], None, r"as many labels as images, 3 whole numbers, got torch.int64 \(2,\)"),
+        (
+            [0, 1],
+            None,
+            r"as many labels as images, 3 whole numbers, got torch.int64 \(2,\)",
+        ),
         (torch.zeros(3), None, r"got torch.float32 \(3,\)"),
         (torch.zeros(3, 1, dtype=torch.int64), None, r"got torch.int64 \(3, 1\)"),
         (None, None, "got None"),
@@ -434,20 +564,42 @@ def test_labels_that_are_none(labels, classes, message):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda x: x.numpy(), lambda x: x.permute(0, 2, 3, 1).numpy(), Tensor.double, Tensor.half]
+    "make",
+    [
+        lambda x: x.numpy(),
+        lambda x: x.permute(0, 2, 3, 1).numpy(),
+        Tensor.double,
+        Tensor.half,
+    ],
 )
 def test_predict_takes_what_can_be_converted(make):
-    torch.testing.assert_close(vl.predict(MODEL, make(IMAGES)), vl.predict(MODEL, IMAGES), atol=1e-3, rtol=0)
+    torch.testing.assert_close(
+        vl.predict(MODEL, make(IMAGES)), vl.predict(MODEL, IMAGES), atol=1e-3, rtol=0
+    )
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], np.array([0, 1, 2]), LABELS.int()], ids=type)
+@pytest.mark.parametrize(
+    "labels", [[0, 1, 2], np.array([0, 1, 2]), LABELS.int()], ids=type
+)
 def test_evaluate_takes_labels_that_can_be_converted(labels):
-    assert vl.evaluate(MODEL, IMAGES, labels)["loss"] == vl.evaluate(MODEL, IMAGES, LABELS)["loss"]
+    assert (
+        vl.evaluate(MODEL, IMAGES, labels)["loss"]
+        == vl.evaluate(MODEL, IMAGES, LABELS)["loss"]
+    )
 
 
 @errors
 @pytest.mark.parametrize(
-    "labels", [[0, -100, 1], [0, 1, 4], [0, 1], [0.0, 1.0, 2.0], [True, False, True], [[0, 1, 2]]], ids=str
+    "labels",
+    [
+        [0, -100, 1],
+        [0, 1, 4],
+        [0, 1],
+        [0.0, 1.0, 2.0],
+        [True, False, True],
+        [[0, 1, 2]],
+    ],
+    ids=str,
 )
 def test_evaluate_refuses_labels_that_name_no_class(labels):
     with pytest.raises(ValueError, match="expected"):
@@ -458,7 +610,8 @@ def test_evaluate_refuses_labels_that_name_no_class(labels):
 def test_images_of_another_precision_are_refused_unless_autocast_takes_them():
     for images in (IMAGES.double(), IMAGES.half()):
         with pytest.raises(
-            ValueError, match=r"dtype float32, got torch.float(64|16); images.to\(torch.float32\)"
+            ValueError,
+            match=r"dtype float32, got torch.float(64|16); images.to\(torch.float32\)",
         ):
             MODEL(images)
     with torch.autocast("cpu", torch.bfloat16):

@@ -17,7 +17,12 @@ from vitlib.model.posembed import POS_EMBEDS
 
 def test_the_defaults_are_the_contract():
     cfg = vl.ViTConfig()
-    assert (cfg.img_size, cfg.patch_size, cfg.in_chans, cfg.num_classes) == (32, 4, 3, 10)
+    assert (cfg.img_size, cfg.patch_size, cfg.in_chans, cfg.num_classes) == (
+        32,
+        4,
+        3,
+        10,
+    )
     assert (cfg.embed_dim, cfg.depth, cfg.num_heads, cfg.mlp_ratio) == (192, 6, 3, 4.0)
     assert cfg.qkv_bias and cfg.global_pool == "token" and cfg.pos_embed == "learned"
     assert cfg.drop_rate == cfg.attn_drop_rate == cfg.drop_path_rate == 0.0
@@ -27,23 +32,35 @@ def test_the_defaults_are_the_contract():
 def test_a_config_is_frozen_hashable_and_comparable(cfg):
     with pytest.raises(FrozenInstanceError):
         cfg.in_chans = 1
-    assert cfg == replace(cfg) and len({cfg, replace(cfg), replace(cfg, in_chans=1)}) == 2
+    assert (
+        cfg == replace(cfg) and len({cfg, replace(cfg), replace(cfg, in_chans=1)}) == 2
+    )
 
 
 def test_what_follows_from_the_fields():
     cfg = vl.ViTConfig(img_size=(32, 48), patch_size=8, embed_dim=96, mlp_ratio=2.5)
     assert (
-        cfg.image_shape == (32, 48) and cfg.grid == (4, 6) and cfg.num_patches == 24 and cfg.hidden_dim == 240
+        cfg.image_shape == (32, 48)
+        and cfg.grid == (4, 6)
+        and cfg.num_patches == 24
+        and cfg.hidden_dim == 240
     )
     assert vl.ViTConfig(img_size=64).image_shape == (64, 64)
 
 
 @pytest.mark.parametrize(
-    ("width", "ratio", "hidden"), [(12, 2.3, 27), (96, 8 / 3, 256), (10, 0.19, 1), (7, 1, 7)]
+    ("width", "ratio", "hidden"),
+    [(12, 2.3, 27), (96, 8 / 3, 256), (10, 0.19, 1), (7, 1, 7)],
 )
 def test_the_mlps_width_is_rounded_down(width, ratio, hidden):
-    cfg = vl.ViTConfig(img_size=8, embed_dim=width, num_heads=1, depth=1, mlp_ratio=ratio)
-    assert cfg.hidden_dim == vl.VisionTransformer(cfg).blocks[0].mlp.fc1.out_features == hidden
+    cfg = vl.ViTConfig(
+        img_size=8, embed_dim=width, num_heads=1, depth=1, mlp_ratio=ratio
+    )
+    assert (
+        cfg.hidden_dim
+        == vl.VisionTransformer(cfg).blocks[0].mlp.fc1.out_features
+        == hidden
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +82,12 @@ def test_presets_are_table_1(name):
     cfg = vl.ViTConfig.preset(name)
     size, patch = name.removeprefix("vit-").split("/")
     assert (cfg.depth, cfg.embed_dim, cfg.num_heads) == SIZES[size]
-    assert (cfg.img_size, cfg.patch_size, cfg.num_classes, cfg.mlp_ratio) == (224, int(patch), 1000, 4.0)
+    assert (cfg.img_size, cfg.patch_size, cfg.num_classes, cfg.mlp_ratio) == (
+        224,
+        int(patch),
+        1000,
+        4.0,
+    )
     assert cfg.embed_dim // cfg.num_heads in (64, 80)  # 80 for H alone
 
 
@@ -73,20 +95,53 @@ def test_presets_are_table_1(name):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (dict(img_size=225, patch_size=16), "img_size 225 is not a .* patch_size 16; try 224 or 240"),
-        (dict(img_size=(32, 30)), "img_size 30 is not a multiple of patch_size 4; try 28 or 32"),
+        (
+            dict(img_size=225, patch_size=16),
+            "img_size 225 is not a .* patch_size 16; try 224 or 240",
+        ),
+        (
+            dict(img_size=(32, 30)),
+            "img_size 30 is not a multiple of patch_size 4; try 28 or 32",
+        ),
         (dict(img_size=3), "img_size 3 is not a multiple of patch_size 4; try 4"),
         (dict(mlp_ratio=0), "mlp_ratio must be a number above 0, got 0; 4.0 is usual"),
-        (dict(mlp_ratio=1e-3), "mlp_ratio must be a number that gives the MLP hidden units, got 0.001"),
-        (dict(patch_drop_rate=1.0), r"patch_drop_rate must be a number in \[0, 1\), got 1.0; 0.5 is usual"),
-        (dict(layer_scale="small"), "layer_scale must be a number, or None, got 'small'"),
+        (
+            dict(mlp_ratio=1e-3),
+            "mlp_ratio must be a number that gives the MLP hidden units, got 0.001",
+        ),
+        (
+            dict(patch_drop_rate=1.0),
+            r"patch_drop_rate must be a number in \[0, 1\), got 1.0; 0.5 is usual",
+        ),
+        (
+            dict(layer_scale="small"),
+            "layer_scale must be a number, or None, got 'small'",
+        ),
         (dict(mask_token=1), "mask_token must be True or False, got 1"),
-        (dict(init_std=-1), "init_std must be a number of 0 or more, got -1; 0.02 is usual"),
-        (dict(embed_dim=200), "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201"),
-        (dict(embed_dim=90, pos_embed="learned2d"), "'learned2d' splits embed_dim in four; 90 is not"),
-        (dict(embed_dim=90, pos_embed="sincos2d"), "'sincos2d' splits embed_dim in four; 90 is not"),
-        (dict(img_size=30, patch_size=6, patch_embed="stem"), "needs patch_size 2, 4, 8, ...; got 6"),
-        (dict(img_size=30, patch_size=6, patch_embed="hybrid"), "needs patch_size 2, 4, 8, ...; got 6"),
+        (
+            dict(init_std=-1),
+            "init_std must be a number of 0 or more, got -1; 0.02 is usual",
+        ),
+        (
+            dict(embed_dim=200),
+            "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201",
+        ),
+        (
+            dict(embed_dim=90, pos_embed="learned2d"),
+            "'learned2d' splits embed_dim in four; 90 is not",
+        ),
+        (
+            dict(embed_dim=90, pos_embed="sincos2d"),
+            "'sincos2d' splits embed_dim in four; 90 is not",
+        ),
+        (
+            dict(img_size=30, patch_size=6, patch_embed="stem"),
+            "needs patch_size 2, 4, 8, ...; got 6",
+        ),
+        (
+            dict(img_size=30, patch_size=6, patch_embed="hybrid"),
+            "needs patch_size 2, 4, 8, ...; got 6",
+        ),
         (
             dict(pos_at="every", pos_embed="sincos2d"),
             "needs pos_embed learned or learned2d, got 'sincos2d'; take",
@@ -130,13 +185,22 @@ def test_the_resnets_defaults_and_what_follows_from_them():
     ("fields", "message"),
     [
         (dict(widths=()), r"one of each for a stage, got \(\) and \(1, 1, 3\)"),
-        (dict(widths=(64, 128)), r"one of each for a stage, got \(64, 128\) and \(1, 1, 3\)"),
+        (
+            dict(widths=(64, 128)),
+            r"one of each for a stage, got \(64, 128\) and \(1, 1, 3\)",
+        ),
         (dict(depths=(1, 0, 1)), r"must be positive integers, .* and \(1, 0, 1\)"),
         (dict(depths=3), "depths must be a tuple or a list, got 3"),
         (dict(widths="64"), "widths must be a tuple or a list, got .64.$"),
-        (dict(widths=(64, 100, 256)), r"multiples of 4 \* num_groups = 16, got 100; try 112"),
+        (
+            dict(widths=(64, 100, 256)),
+            r"multiples of 4 \* num_groups = 16, got 100; try 112",
+        ),
         (dict(num_groups=32), r"multiples of 4 \* num_groups = 128, got 64; try 128"),
-        (dict(stem_stride=3), "stem_stride must be 1, 2 or 4, got 3; 4 is for large images"),
+        (
+            dict(stem_stride=3),
+            "stem_stride must be 1, 2 or 4, got 3; 4 is for large images",
+        ),
     ],
 )
 def test_bad_fields_of_a_resnet_are_named(fields, message):
@@ -166,13 +230,26 @@ def test_every_word_has_its_class(field, classes):
 
 
 def test_every_word_makes_a_model_of_its_own():
-    known = {"patch_embed", "pos_embed", "norm_order", "act", "head", "global_pool", "attention", "pos_at"}
+    known = {
+        "patch_embed",
+        "pos_embed",
+        "norm_order",
+        "act",
+        "head",
+        "global_pool",
+        "attention",
+        "pos_at",
+    }
     assert set(CHOICES) == known
     images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     for field, words in CHOICES.items():
         logits = []
         for word in words:
             torch.manual_seed(0)
-            cfg = vl.ViTConfig(img_size=8, embed_dim=8, depth=2, num_heads=2, **{field: word})
+            cfg = vl.ViTConfig(
+                img_size=8, embed_dim=8, depth=2, num_heads=2, **{field: word}
+            )
             logits.append(vl.VisionTransformer(cfg).eval()(images))
-        assert len({tuple(row.flatten().tolist()) for row in logits}) == len(words), field
+        assert len({tuple(row.flatten().tolist()) for row in logits}) == len(words), (
+            field
+        )

@@ -24,7 +24,9 @@ def test_load_results_lists_what_there_is(tmp_path, monkeypatch):
         vl.load_results("list")
     write_json(tmp_path.parent / "outside.json", {})
     for name in ("../outside", "x"):
-        with pytest.raises(ValueError, match=f"no results called '{name}'; there are: list, run"):
+        with pytest.raises(
+            ValueError, match=f"no results called '{name}'; there are: list, run"
+        ):
             vl.load_results(name)
 
 
@@ -33,7 +35,9 @@ def test_paired_differences_by_hand():
     found = evidence.paired_difference(first, second)  # of seeds 0, 1, 2: 0.3, 0.2, 0.1
     assert found["n"] == 3 and found["difference"] == pytest.approx(0.2)
     assert found["se"] == pytest.approx(0.1 / 3**0.5)
-    assert found["interval"] == pytest.approx([0.2 - 4.302653 * found["se"], 0.2 + 4.302653 * found["se"]])
+    assert found["interval"] == pytest.approx(
+        [0.2 - 4.302653 * found["se"], 0.2 + 4.302653 * found["se"]]
+    )
     assert evidence.paired_difference({0: 1.0, 1: 2.0}, {0: 0.0, 1: 0.0})["n"] == 2
     assert evidence.paired_difference({0: 1.0}, {0: 0.0}) is None
     assert evidence.paired_difference({0: 1.0}, {1: 0.0}) is None

@@ -29,7 +29,9 @@ def test_write_atomic_honours_the_umask(tmp_path):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, MemoryError, SystemExit])
 @pytest.mark.parametrize("when", ["before", "during", "after"])
-def test_write_atomic_keeps_the_old_file_on_any_failure(tmp_path, monkeypatch, error, when):
+def test_write_atomic_keeps_the_old_file_on_any_failure(
+    tmp_path, monkeypatch, error, when
+):
     path = files.write_atomic(tmp_path / "file", b"old")
 
     def fail(_):
@@ -64,11 +66,18 @@ def test_write_atomic_where_nothing_can_be_written(tmp_path):
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("content", [b"new", lambda part: part.write_bytes(b"new")])
-def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(tmp_path, call, content):
+def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(
+    tmp_path, call, content
+):
     path = files.write_atomic(tmp_path / "file", b"old")
     killed_at(call, 1, lambda: files.write_atomic(path, content))
-    assert path.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == ["file", "file.part"]
-    assert (tmp_path / "file.part").read_bytes() == b"new", "beside it, on the same disk"
+    assert path.read_bytes() == b"old" and sorted(os.listdir(tmp_path)) == [
+        "file",
+        "file.part",
+    ]
+    assert (tmp_path / "file.part").read_bytes() == b"new", (
+        "beside it, on the same disk"
+    )
     files.write_atomic(path, content)
     assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]
 
@@ -83,14 +92,18 @@ def test_write_json_refuses_half_way_and_keeps_the_old(tmp_path):
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    ("old", "new"), [("0.25", "0.35"), ('"a"', '"b"'), ('"final"', '"finall"'), ("[", "[0.5, ")]
+    ("old", "new"),
+    [("0.25", "0.35"), ('"a"', '"b"'), ('"final"', '"finall"'), ("[", "[0.5, ")],
 )
 def test_a_number_typed_by_hand_is_refused(tmp_path, old, new):
-    path = files.write_json(tmp_path / "run.json", {"name": "a", "final": [0.25, None], 3: (1,)})
+    path = files.write_json(
+        tmp_path / "run.json", {"name": "a", "final": [0.25, None], 3: (1,)}
+    )
     assert files.read_json(path, "") == {"name": "a", "final": [0.25, None], "3": [1]}
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(
-        ValueError, match="run.json is damaged, or was changed by hand: its checksum .*; do it"
+        ValueError,
+        match="run.json is damaged, or was changed by hand: its checksum .*; do it",
     ):
         files.read_json(path, "do it")
 

@@ -17,10 +17,10 @@ from vitworkshop.cli import main
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
 
 
-GOOGLES = (
-    "B_16-i21k-300ep-lr_0.001-aug_medium1-wd_0.1-do_0.0-sd_0.0--imagenet2012-steps_20k-lr_0.01-res_224.npz"
-)
-CATS = range(281, 286)  # of ImageNet's classes: tabby, tiger cat, Persian, Siamese, Egyptian cat
+GOOGLES = "B_16-i21k-300ep-lr_0.001-aug_medium1-wd_0.1-do_0.0-sd_0.0--imagenet2012-steps_20k-lr_0.01-res_224.npz"
+CATS = range(
+    281, 286
+)  # of ImageNet's classes: tabby, tiger cat, Persian, Siamese, Egyptian cat
 # whose names a file has, and how its pictures are normalised
 PUBLISHED = {
     "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k": ("timm", "half"),
@@ -55,27 +55,42 @@ def difference(ours, theirs, pictures) -> float:
 
 def test_timm(pictures):
     timm = pytest.importorskip("timm")
-    theirs = timm.create_model("vit_base_patch16_224.augreg_in21k_ft_in1k", pretrained=True).eval()
+    theirs = timm.create_model(
+        "vit_base_patch16_224.augreg_in21k_ft_in1k", pretrained=True
+    ).eval()
     ours = base(num_classes=1000)
     assert vl.load_weights(ours, theirs.state_dict()) == "timm"
     assert difference(ours, theirs, pictures) < 1e-3
 
 
 def test_transformers(pictures):
-    transformers, hub = pytest.importorskip("transformers"), pytest.importorskip("huggingface_hub")
+    transformers, hub = (
+        pytest.importorskip("transformers"),
+        pytest.importorskip("huggingface_hub"),
+    )
     name = "google/vit-base-patch16-224"
     theirs = transformers.ViTForImageClassification.from_pretrained(name).eval()
     ours = base(num_classes=1000)
-    assert vl.load_weights(ours, hub.hf_hub_download(name, "model.safetensors")) == "transformers"
-    assert difference(ours, lambda x: theirs(x).logits, pictures) < 1e-2  # their epsilon is 1e-12
+    assert (
+        vl.load_weights(ours, hub.hf_hub_download(name, "model.safetensors"))
+        == "transformers"
+    )
+    assert (
+        difference(ours, lambda x: theirs(x).logits, pictures) < 1e-2
+    )  # their epsilon is 1e-12
 
 
 def test_dino(pictures):
-    theirs = torch.hub.load("facebookresearch/dino:main", "dino_vitb16", trust_repo=True).eval()
+    theirs = torch.hub.load(
+        "facebookresearch/dino:main", "dino_vitb16", trust_repo=True
+    ).eval()
     url = "https://dl.fbaipublicfiles.com/dino/dino_vitbase16_pretrain/dino_vitbase16_pretrain.pth"
     ours = base(num_classes=1000)
     before = ours.head.weight.clone()
-    assert vl.load_weights(ours, torch.hub.load_state_dict_from_url(url), load_head=False) == "timm"
+    assert (
+        vl.load_weights(ours, torch.hub.load_state_dict_from_url(url), load_head=False)
+        == "timm"
+    )
     assert torch.equal(ours.head.weight, before)
     assert difference(vl.replace_head(ours, 0), theirs, pictures) < 1e-3
 
@@ -85,7 +100,9 @@ def test_google(pictures, googles):
     timm = pytest.importorskip("timm")
     ours = base(num_classes=1000)
     assert vl.load_weights(ours, googles) == "Google"
-    theirs = timm.create_model("vit_base_patch16_224.augreg_in21k_ft_in1k", pretrained=True).eval()
+    theirs = timm.create_model(
+        "vit_base_patch16_224.augreg_in21k_ft_in1k", pretrained=True
+    ).eval()
     assert difference(ours, theirs, pictures) < 1e-3
 
 
@@ -95,11 +112,17 @@ def test_a_photograph_of_a_cat_is_named_a_cat(name, request, tmp_path):
     if library == "Google":
         file = request.getfixturevalue("googles")
     else:
-        file = pytest.importorskip("huggingface_hub").hf_hub_download(name, "model.safetensors")
+        file = pytest.importorskip("huggingface_hub").hf_hub_download(
+            name, "model.safetensors"
+        )
     out = Path(os.environ.get("VITLIB_ANSWERS", tmp_path), name.replace("/", "-"))
     words = [name, str(file), "--mean-std", mean_std, "--out", str(out)]
     assert main(["check-pretrained", *words]) == 0
     stored = read_json(out / "answers.json", "")
-    assert (stored["library"], stored["img_size"], stored["num_classes"]) == (library, 224, 1000)
+    assert (stored["library"], stored["img_size"], stored["num_classes"]) == (
+        library,
+        224,
+        1000,
+    )
     assert stored["answers"][0]["class"] in CATS, stored["answers"]
     assert (out / "attention.png").is_file()

@@ -46,7 +46,11 @@ ARROWS = {
 WORKSHOP = ("studies", "doctor", "exercises", "web", "cli")
 AROUND = ("page", "tools", "classroom")
 ALL = {
-    path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", "."): path
+    path.relative_to(ROOT)
+    .with_suffix("")
+    .as_posix()
+    .removesuffix("/__init__")
+    .replace("/", "."): path
     for package in ("vitlib", "vitworkshop", *AROUND)
     for path in sorted((ROOT / package).rglob("*.py"))
     if path.parent != ROOT / package or path.stem != "__init__"
@@ -54,9 +58,20 @@ ALL = {
 OURS = ("vitlib.", "vitworkshop.", *(f"{package}." for package in AROUND))
 FILES = {name: path for name, path in ALL.items() if name.startswith("vit")}
 MODULES = list(FILES)
-LATE = ("vitworkshop", "matplotlib", "cv2", "skimage", "scipy", "sklearn", "timm", "torchvision")
+LATE = (
+    "vitworkshop",
+    "matplotlib",
+    "cv2",
+    "skimage",
+    "scipy",
+    "sklearn",
+    "timm",
+    "torchvision",
+)
 # modules that hold ideas from papers: everything public in them says which
-PAPER = tuple(f"vitlib.{name}" for name in ("model", "explain", "train.augment", "train.optim"))
+PAPER = tuple(
+    f"vitlib.{name}" for name in ("model", "explain", "train.augment", "train.optim")
+)
 
 
 def room_of(module: str) -> str:
@@ -71,12 +86,23 @@ def imports(module: str) -> list[tuple[str, int]]:
     for node in ast.walk(ast.parse(ALL[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             whole = "." in (node.module or "")
-            names = [node.module if whole else f"{node.module}.{each.name}" for each in node.names]
+            names = [
+                node.module if whole else f"{node.module}.{each.name}"
+                for each in node.names
+            ]
         else:
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names = (
+                [each.name for each in node.names]
+                if isinstance(node, ast.Import)
+                else []
+            )
         found += [(name, node.lineno) for name in names if name.startswith(OURS)]
     # what stands around may go in by the front door
-    public = {f"vitlib.{name}" for name in vl.__all__ if name == "__version__" or room_of(module) in AROUND}
+    public = {
+        f"vitlib.{name}"
+        for name in vl.__all__
+        if name == "__version__" or room_of(module) in AROUND
+    }
     return [(name, line) for name, line in found if name not in public - {"vitlib.viz"}]
 
 
@@ -86,7 +112,11 @@ def test_arrows_run_down(module):
     assert room in ARROWS, f"{module} has no room; add it to ARROWS and to CONTRIBUTING"
     assert module.startswith("vitworkshop.") == (room in WORKSHOP)
     allowed = {*ARROWS[room], room}
-    wrong = [f"line {line}: {name}" for name, line in imports(module) if room_of(name) not in allowed]
+    wrong = [
+        f"line {line}: {name}"
+        for name, line in imports(module)
+        if room_of(name) not in allowed
+    ]
     assert not wrong, wrong
 
 
@@ -99,7 +129,9 @@ def test_the_arrows_have_no_circle():
 
 def test_no_two_files_import_each_other():
     graph = {module: {name for name, _ in imports(module)} for module in ALL}
-    assert not [(a, b) for a in graph for b in graph[a] if a != b and a in graph.get(b, ())]
+    assert not [
+        (a, b) for a in graph for b in graph[a] if a != b and a in graph.get(b, ())
+    ]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -112,17 +144,33 @@ def test_modules_begin_by_saying_what_they_hold(module):
 
 def test_files_and_modules_that_are_named_exist():
     """In the packages, the chapters and CONTRIBUTING; a path may begin at the project, a package or the book."""
-    inside = [path for top in ("vitlib", "vitworkshop", *AROUND, "book") for path in (ROOT / top).rglob("*")]
+    inside = [
+        path
+        for top in ("vitlib", "vitworkshop", *AROUND, "book")
+        for path in (ROOT / top).rglob("*")
+    ]
     kinds = (".py", ".md", ".js", ".css", ".ipynb")
-    below = [ROOT / top for top in ("", "vitlib", "vitworkshop", "book", "book/_static")]
+    below = [
+        ROOT / top for top in ("", "vitlib", "vitworkshop", "book", "book/_static")
+    ]
     places = "|".join(("vitlib", "vitworkshop", *ARROWS, "tests", "book", "results"))
     gone = []
-    for path in [ROOT / "CONTRIBUTING.md", *(path for path in inside if path.suffix in kinds)]:
+    for path in [
+        ROOT / "CONTRIBUTING.md",
+        *(path for path in inside if path.suffix in kinds),
+    ]:
         text = path.read_text(encoding="utf-8")
-        named = re.findall(rf"(?<![\w/.{{-])((?:{places})/[\w/.-]+\.(?:py|js|css|json|toml|yaml|md))\b", text)
+        named = re.findall(
+            rf"(?<![\w/.{{-])((?:{places})/[\w/.-]+\.(?:py|js|css|json|toml|yaml|md))\b",
+            text,
+        )
         modules = re.findall(r"python -m ((?:tools|page|classroom)(?:\.\w+)+)", text)
         named += [f"{name.replace('.', '/')}.py" for name in modules]
-        gone += [f"{path.name}: {name}" for name in named if not any((top / name).exists() for top in below)]
+        gone += [
+            f"{path.name}: {name}"
+            for name in named
+            if not any((top / name).exists() for top in below)
+        ]
     assert not gone
 
 
@@ -133,7 +181,11 @@ NAMES = [name for name in vl.__all__ if name not in ("__version__", "viz")]
 
 def home(name: str) -> str:
     """The module that defines a public name."""
-    homes = [m for m in MODULES if re.search(rf'"{name}"', FILES[m].read_text()) and name in exported(m)]
+    homes = [
+        m
+        for m in MODULES
+        if re.search(rf'"{name}"', FILES[m].read_text()) and name in exported(m)
+    ]
     assert len(homes) == 1, f"{name} is exported by {homes}"
     return homes[0]
 
@@ -171,13 +223,23 @@ def objects() -> list:
         home = importlib.import_module(module)
         for name in sorted(getattr(home, "__all__", ())):
             thing = getattr(home, name)
-            if getattr(thing, "__module__", None) != home.__name__ or not callable(thing):
+            if getattr(thing, "__module__", None) != home.__name__ or not callable(
+                thing
+            ):
                 continue
             found.append(pytest.param(module, thing, id=f"{module}.{name}"))
             if inspect.isclass(thing):
-                methods = {n: getattr(m, "__func__", m) for n, m in vars(thing).items() if n[0] != "_"}
-                ids = {n: f"{module}.{name}.{n}" for n, m in methods.items() if callable(m)}
-                found += [pytest.param(module, methods[n], id=each) for n, each in ids.items()]
+                methods = {
+                    n: getattr(m, "__func__", m)
+                    for n, m in vars(thing).items()
+                    if n[0] != "_"
+                }
+                ids = {
+                    n: f"{module}.{name}.{n}" for n, m in methods.items() if callable(m)
+                }
+                found += [
+                    pytest.param(module, methods[n], id=each) for n, each in ids.items()
+                ]
     return found
 
 
@@ -192,7 +254,9 @@ def parameters(thing) -> list[str]:
 
 def sections(doc: str) -> dict[str, str]:
     """A Google-style docstring's sections: {"Args": text, ...}."""
-    parts = re.split(r"^(Args|Returns|Yields|Raises|Shape|Source|Examples?|Note):", doc, flags=re.M)
+    parts = re.split(
+        r"^(Args|Returns|Yields|Raises|Shape|Source|Examples?|Note):", doc, flags=re.M
+    )
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -204,12 +268,18 @@ def raised(thing) -> set[str]:
     """Errors that the body itself raises by name."""
     body = thing
     if inspect.isclass(thing):
-        body = vars(thing).get("__post_init__" if dataclasses.is_dataclass(thing) else "__init__")
+        body = vars(thing).get(
+            "__post_init__" if dataclasses.is_dataclass(thing) else "__init__"
+        )
     if not inspect.isfunction(body):
         return set()
     tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(body)))
     calls = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
-    return {call.func.id for call in calls if isinstance(getattr(call, "func", None), ast.Name)}
+    return {
+        call.func.id
+        for call in calls
+        if isinstance(getattr(call, "func", None), ast.Name)
+    }
 
 
 def inherits_its_docstring(thing) -> bool:
@@ -218,12 +288,18 @@ def inherits_its_docstring(thing) -> bool:
     if len(name) < 2 or inspect.isclass(thing):
         return False
     owner = getattr(importlib.import_module(thing.__module__), name[0])
-    return name[1] == "forward" or any(name[1] in vars(base) for base in owner.__mro__[1:])
+    return name[1] == "forward" or any(
+        name[1] in vars(base) for base in owner.__mro__[1:]
+    )
 
 
 @pytest.mark.parametrize(("module", "thing"), objects())
 def test_docstrings_agree_with_signatures(module, thing):
-    doc = inspect.getdoc(thing) if inspect.isclass(thing) else inspect.cleandoc(thing.__doc__ or "")
+    doc = (
+        inspect.getdoc(thing)
+        if inspect.isclass(thing)
+        else inspect.cleandoc(thing.__doc__ or "")
+    )
     if not doc and inherits_its_docstring(thing):
         return
     assert doc, "no docstring"
@@ -237,11 +313,17 @@ def test_docstrings_agree_with_signatures(module, thing):
     else:  # short functions may name their parameters in prose; a subclass may share its base's
         public = thing.__name__ in (*vl.__all__, *vl.viz.__all__)
         long = public and len(wanted) > 1 and not inherits_its_docstring(thing)
-        assert not long or "arguments as for" in doc or all(name.strip("*") in doc for name in wanted), wanted
+        assert (
+            not long
+            or "arguments as for" in doc
+            or all(name.strip("*") in doc for name in wanted)
+        ), wanted
     missing = {error for error in raised(thing) if error not in found.get("Raises", "")}
     assert not missing, f"Raises leaves out {missing}"
     if module.startswith(PAPER) and "." not in thing.__qualname__:
-        assert "Source" in found, "no Source line (a paper's section or equation; or 'not in the paper')"
+        assert "Source" in found, (
+            "no Source line (a paper's section or equation; or 'not in the paper')"
+        )
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -257,5 +339,11 @@ def test_doctests(module):
 
 def test_importing_vitlib_imports_little():
     code = f"import sys, vitlib; print(*[m for m in {LATE!r} if m in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
     assert run.stdout.split() == []

@@ -14,7 +14,10 @@ from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import run_study
 
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
-ACCURACY, LOSS = 0.03, 0.15  # another processor rounds otherwise, and a run then goes its own way
+ACCURACY, LOSS = (
+    0.03,
+    0.15,
+)  # another processor rounds otherwise, and a run then goes its own way
 
 
 def smallest(result: dict) -> dict:
@@ -24,7 +27,11 @@ def smallest(result: dict) -> dict:
         run = row.get("run", row["variant"]), row["seed"]
         took[run] = took.get(run, 0.0) + row.get("seconds", 0.0)
     least = min(took, key=lambda run: took[run])
-    return next(row for row in result["runs"] if (row.get("run", row["variant"]), row["seed"]) == least)
+    return next(
+        row
+        for row in result["runs"]
+        if (row.get("run", row["variant"]), row["seed"]) == least
+    )
 
 
 def as_it_was(base: dict) -> Recipe:
@@ -44,8 +51,12 @@ def small_study(name: str, result: dict, run: dict):
     known = result.get("variants", {variant: run.get("changes", {})})
     assert known[variant].pop("erasing", 0.0) == 0.0  # as in `as_it_was`
     base = as_it_was(result["base"]) if "base" in result else None
-    n_train = result["n_train"] + result["n_val"] if result["n_train"] else study.n_train
-    return replace(study, variants={variant: known[variant]}, claims=(), base=base, n_train=n_train)
+    n_train = (
+        result["n_train"] + result["n_val"] if result["n_train"] else study.n_train
+    )
+    return replace(
+        study, variants={variant: known[variant]}, claims=(), base=base, n_train=n_train
+    )
 
 
 @pytest.mark.parametrize("name", COMMITTED)
@@ -73,7 +84,9 @@ def test_a_committed_run_once_more(name, tmp_path, monkeypatch):
     if data.label not in labels:
         pytest.skip(f"the data are {data.label}, those of the study are {labels}")
     monkeypatch.setitem(STUDIES, name, small_study(name, result, run))
-    monkeypatch.setattr(resolution, "SIZES", ())  # there a run is long, and its first row needs none of it
+    monkeypatch.setattr(
+        resolution, "SIZES", ()
+    )  # there a run is long, and its first row needs none of it
     monkeypatch.setattr(resolution, "MORE_SIZES", ())
     again = run_study(
         name,

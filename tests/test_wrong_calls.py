@@ -17,8 +17,13 @@ from vitlib.files import lock, read_json, write_atomic
 from vitlib.model.patches import PATCH_EMBEDS
 from vitworkshop.cli import _one_line, main
 
-CFG = vl.ViTConfig(img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2)
-MODEL, OTHER = vl.VisionTransformer(CFG).eval(), vl.VisionTransformer(replace(CFG, depth=1))
+CFG = vl.ViTConfig(
+    img_size=8, patch_size=4, num_classes=4, embed_dim=12, depth=2, num_heads=2
+)
+MODEL, OTHER = (
+    vl.VisionTransformer(CFG).eval(),
+    vl.VisionTransformer(replace(CFG, depth=1)),
+)
 MASKED = vl.MaskedPatchModel(replace(CFG, mask_token=True, num_classes=0), 3)
 IMAGES, LABELS, FAR = torch.rand(3, 3, 8, 8), torch.tensor([0, 1, 2]), 10**12
 NAN, TOKENS = IMAGES * torch.nan, torch.rand(2, 5, 12)
@@ -29,7 +34,10 @@ KINDS: dict[str, tuple] = {
     "double": (Tensor.double, "weights' dtype float32, got torch.float64"),
     "half": (Tensor.half, "weights' dtype float32, got torch.float16"),
     "meta": (lambda x: x.to("meta"), "dense .* got torch.strided on meta"),
-    "sparse": (Tensor.to_sparse, "dense .* got torch.sparse_coo on cpu|must be a tensor"),
+    "sparse": (
+        Tensor.to_sparse,
+        "dense .* got torch.sparse_coo on cpu|must be a tensor",
+    ),
 }
 LAYERS = {
     **{name: make(4, 3, 12) for name, make in PATCH_EMBEDS.items()},
@@ -41,8 +49,21 @@ LAYERS = {
     "scale": vl.LayerScale(12, 0.1),
 }
 OF_IMAGES = (*PATCH_EMBEDS, "model")
-NORMALISED = ("answer_with", "deletion_curve", "grad_cam", "head_importance", "insertion_curve", "intervene")
-NORMALISED += ("attention_relevance", "integrated_gradients", "logit_lens", "occlusion", "trace")
+NORMALISED = (
+    "answer_with",
+    "deletion_curve",
+    "grad_cam",
+    "head_importance",
+    "insertion_curve",
+    "intervene",
+)
+NORMALISED += (
+    "attention_relevance",
+    "integrated_gradients",
+    "logit_lens",
+    "occlusion",
+    "trace",
+)
 MORE = {"answer_with": (SOURCE[:, :2],), "head_importance": (LABELS,)}
 MORE |= dict.fromkeys(("deletion_curve", "insertion_curve"), (X[:3, :1].expand(3, 4),))
 
@@ -62,14 +83,24 @@ def layers():
         good = IMAGES if name in OF_IMAGES else TOKENS
         for kind, (change, words) in KINDS.items():
             wrong = change(good)
-            yield pytest.param(lambda f=layer, x=wrong: f(x), words, id=f"{name}-{kind}")
+            yield pytest.param(
+                lambda f=layer, x=wrong: f(x), words, id=f"{name}-{kind}"
+            )
         yield pytest.param(lambda f=layer: f(None), "got NoneType", id=f"{name}-none")
         if name in OF_IMAGES:
-            yield pytest.param(lambda f=layer: f((255 * IMAGES).byte()), "vl.normalize", id=f"{name}-bytes")
-            yield pytest.param(lambda f=layer: f(IMAGES[:, :2]), "takes 3 channels", id=f"{name}-two")
+            yield pytest.param(
+                lambda f=layer: f((255 * IMAGES).byte()),
+                "vl.normalize",
+                id=f"{name}-bytes",
+            )
+            yield pytest.param(
+                lambda f=layer: f(IMAGES[:, :2]), "takes 3 channels", id=f"{name}-two"
+            )
         else:
             yield pytest.param(
-                lambda f=layer: f(TOKENS[..., :5]), r"\(B, T, 12\), got \(2, 5, 5\)", id=f"{name}-5"
+                lambda f=layer: f(TOKENS[..., :5]),
+                r"\(B, T, 12\), got \(2, 5, 5\)",
+                id=f"{name}-5",
             )
 
 
@@ -146,7 +177,11 @@ def test_it_is_refused_in_a_sentence(call, words, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=words) as refused:
         call()
     assert "vit" in str(refused.traceback[-1].path) and list(tmp_path.iterdir()) == []
-    entered = {getattr(vl, frame.name, None) for frame in refused.traceback if "vitlib" in str(frame.path)}
+    entered = {
+        getattr(vl, frame.name, None)
+        for frame in refused.traceback
+        if "vitlib" in str(frame.path)
+    }
     assert all("Raises:" in one.__doc__ for one in entered if inspect.isfunction(one))
 
 
@@ -156,9 +191,14 @@ def test_what_is_near_is_fine():
             layer((IMAGES if name in OF_IMAGES else TOKENS).bfloat16())
     assert vl.patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
     assert vl.guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
-    tensors.check_finite({"bias": torch.full((3,), 1e-9)}, torch.float16, "")  # added to what is larger
+    tensors.check_finite(
+        {"bias": torch.full((3,), 1e-9)}, torch.float16, ""
+    )  # added to what is larger
     for mix in (vl.mixup, vl.cutmix):
-        assert mix(IMAGES, torch.eye(3).half(), 0.8, torch.Generator())[1].dtype == torch.half
+        assert (
+            mix(IMAGES, torch.eye(3).half(), 0.8, torch.Generator())[1].dtype
+            == torch.half
+        )
     maps = torch.full((1, 1, 1, 5, 5), 0.2)
     torch.testing.assert_close(
         vl.attention_distance(maps.bfloat16(), (2, 2), 4).float(),
@@ -166,7 +206,9 @@ def test_what_is_near_is_fine():
         atol=0.1,
         rtol=0,
     )
-    gaps = vl.few_shot(X, Y * FAR + 7, X, Y * FAR + 7)  # no class between them costs a column
+    gaps = vl.few_shot(
+        X, Y * FAR + 7, X, Y * FAR + 7
+    )  # no class between them costs a column
     assert {*gaps["predictions"].tolist()} <= {7, FAR + 7}
     assert gaps["accuracy"] == vl.few_shot(X, Y, X, Y)["accuracy"]
 
@@ -191,7 +233,10 @@ def test_a_full_disk_is_told_with_file_and_fix(tmp_path, monkeypatch, capsys, wo
     monkeypatch.setattr(os, "fsync", full)
     assert main([word.format(tmp_path) for word in words]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: No space left on device: {tmp_path}") and "make room there" in said
+    assert (
+        said.startswith(f"error: No space left on device: {tmp_path}")
+        and "make room there" in said
+    )
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -214,4 +259,6 @@ def test_every_committed_result_has_its_checksum():
     """All but the paper's numbers, which a person wrote: else one that was changed by hand would be read."""
     for path in RESULTS.glob("*.json"):
         read_json(path, "")
-        assert ('"checksum": "' in path.read_text(encoding="utf-8")) == (path.stem != "paper"), path.name
+        assert ('"checksum": "' in path.read_text(encoding="utf-8")) == (
+            path.stem != "paper"
+        ), path.name

@@ -37,7 +37,9 @@ SOURCES = {
 }  # what the pages of each language are built from, and where they lie then
 SITES = {"en": HTML, "zh": HTML / "zh"}
 STATE = BUILD / "state.json"
-KEYS = BUILD / "keys.json"  # of every notebook in the cache, what it depended on when it ran
+KEYS = (
+    BUILD / "keys.json"
+)  # of every notebook in the cache, what it depended on when it ran
 TIMEOUT = 300  # seconds a cell may take
 
 
@@ -45,11 +47,17 @@ def digest(paths) -> str:
     """A hash of the files under ``paths``: their names and what they hold."""
     hashed = hashlib.sha256()
     for top in sorted(map(Path, paths)):
-        files = sorted(p for p in top.rglob("*") if p.is_file()) if top.is_dir() else [top]
+        files = (
+            sorted(p for p in top.rglob("*") if p.is_file()) if top.is_dir() else [top]
+        )
         for file in files:
             if "__pycache__" in file.parts or ".ipynb_checkpoints" in file.parts:
                 continue
-            content = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else "missing"
+            content = (
+                hashlib.sha256(file.read_bytes()).hexdigest()
+                if file.exists()
+                else "missing"
+            )
             hashed.update(f"{file.relative_to(ROOT)} {content}\n".encode())
     return hashed.hexdigest()
 
@@ -61,7 +69,10 @@ def data_at_hand() -> str:
     folder = find_cifar10()
     if folder is None:
         return "Drawn-10"
-    files = ((p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in sorted(folder.iterdir()))
+    files = (
+        (p.name, p.stat().st_size, p.stat().st_mtime_ns)
+        for p in sorted(folder.iterdir())
+    )
     return f"{folder} {list(files)}"
 
 
@@ -72,19 +83,32 @@ def surroundings() -> str:
 
 def chapter_key(path: Path) -> str:
     """A hash of all that a notebook's outputs depend on besides itself, which the cache compares."""
-    return hashlib.sha256((digest(depends_on(path, ROOT)) + surroundings()).encode()).hexdigest()
+    return hashlib.sha256(
+        (digest(depends_on(path, ROOT)) + surroundings()).encode()
+    ).hexdigest()
 
 
 def fingerprints(language: str) -> dict[str, str]:
     """Hashes of the packages and what lies around it, of the site's settings, and of the pages in a language."""
     pages = [p for p in (ROOT / "book").iterdir() if p.suffix in {".ipynb", ".md"}]
-    settings = [ROOT / name for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "page")]
+    settings = [
+        ROOT / name
+        for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "page")
+    ]
     if language == "zh":
         pages += edition.WORDS.glob("*.md")
         settings += edition.WORDS.glob("*.yml")  # words of all pages
-    settings += [ROOT / "book/_static", ROOT / "book/_templates", ROOT / "book/references.bib"]
-    package = [file for name in PACKAGES for file in (ROOT / name).rglob("*") if file.is_file()]
-    settings += [file for file in package if file.suffix == ".js"]  # for the pages; no notebook runs it
+    settings += [
+        ROOT / "book/_static",
+        ROOT / "book/_templates",
+        ROOT / "book/references.bib",
+    ]
+    package = [
+        file for name in PACKAGES for file in (ROOT / name).rglob("*") if file.is_file()
+    ]
+    settings += [
+        file for file in package if file.suffix == ".js"
+    ]  # for the pages; no notebook runs it
     code = [file for file in package if file.suffix != ".js"]
     return {
         "code": hashlib.sha256((digest(code) + surroundings()).encode()).hexdigest(),
@@ -104,15 +128,22 @@ def missing_pages() -> list[str]:
     """The pages of the table of contents that have no HTML."""
     sites = [SITES[language] for language in edition.languages()]
     return [
-        page for site in sites for page in ["index", *toc_pages()] if not (site / f"{page}.html").is_file()
+        page
+        for site in sites
+        for page in ["index", *toc_pages()]
+        if not (site / f"{page}.html").is_file()
     ]
 
 
 def kernel_environment(notebooks: int) -> dict[str, str]:
     """The environment for notebooks: this installation's kernel, a fair share of the cores."""
     misleading = {"JUPYTER_PATH", "MPLBACKEND", "PYTHONPATH"}
-    environment = {name: value for name, value in os.environ.items() if name not in misleading}
-    if data := environment.get("VITLIB_DATA"):  # a relative path would not lead there from book/
+    environment = {
+        name: value for name, value in os.environ.items() if name not in misleading
+    }
+    if data := environment.get(
+        "VITLIB_DATA"
+    ):  # a relative path would not lead there from book/
         environment["VITLIB_DATA"] = str(Path(data).expanduser().absolute())
     threads = max(1, (os.cpu_count() or 1) // max(1, notebooks))
     return environment | {
@@ -120,7 +151,9 @@ def kernel_environment(notebooks: int) -> dict[str, str]:
         "JUPYTER_PLATFORM_DIRS": "1",
         "JUPYTER_CONFIG_DIR": str(BUILD / ".jupyter"),
         "IPYTHONDIR": str(BUILD / ".ipython"),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")]),
+        "PATH": os.pathsep.join(
+            [str(Path(sys.executable).parent), environment.get("PATH", "")]
+        ),
         "OMP_NUM_THREADS": environment.get("OMP_NUM_THREADS", str(threads)),
     }
 
@@ -132,7 +165,9 @@ def peak_memory() -> str:
     except ImportError:
         return ""
     unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes on Linux
-    return f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit / 1e9:.1f} GB"
+    return (
+        f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit / 1e9:.1f} GB"
+    )
 
 
 def run_notebook(path: str) -> tuple[float, str, str]:
@@ -142,7 +177,9 @@ def run_notebook(path: str) -> tuple[float, str, str]:
 
     start = time.perf_counter()
     cache = get_cache(str(CACHE))
-    result = load_executor("local-serial", cache).run_and_cache(filter_uris=[path], timeout=TIMEOUT)
+    result = load_executor("local-serial", cache).run_and_cache(
+        filter_uris=[path], timeout=TIMEOUT
+    )
     seconds = time.perf_counter() - start
     if path in result.succeeded:
         return seconds, peak_memory(), ""
@@ -154,12 +191,22 @@ def report_failure(path: Path, traceback: str) -> None:
     """Says which cell of which notebook failed, with its code and its error."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", traceback)
     print(f"\n{'-' * 100}\nFAILED  {path.relative_to(ROOT)}", flush=True)
-    parts = re.split(r"^-{10,}\n", plain, flags=re.M)  # nbclient: message, source, error, name of the error
+    parts = re.split(
+        r"^-{10,}\n", plain, flags=re.M
+    )  # nbclient: message, source, error, name of the error
     code = parts[1].strip() if len(parts) > 2 else ""
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
-        if code and cell["cell_type"] == "code" and "".join(cell["source"]).strip() == code:
+    for number, cell in enumerate(
+        json.loads(path.read_text(encoding="utf-8"))["cells"], 1
+    ):
+        if (
+            code
+            and cell["cell_type"] == "code"
+            and "".join(cell["source"]).strip() == code
+        ):
             print(f"cell {number}:\n")
-    for line in (parts[1:] and "\n".join(parts[1:]) or plain).strip().splitlines()[-60:]:
+    for line in (
+        (parts[1:] and "\n".join(parts[1:]) or plain).strip().splitlines()[-60:]
+    ):
         print(f"    {line}")
 
 
@@ -178,7 +225,9 @@ def run_notebooks() -> bool:
     for path in paths:
         cache.add_nb_to_project(str(path))
         if keys[path.name] != known.get(path.name):
-            for record in [one for one in cache.list_cache_records() if one.uri == str(path)]:
+            for record in [
+                one for one in cache.list_cache_records() if one.uri == str(path)
+            ]:
                 cache.remove_cache(record.pk)
     KEYS.write_text(json.dumps(keys, indent=1))
     todo = [record.uri for record in cache.list_unexecuted()]
@@ -186,20 +235,32 @@ def run_notebooks() -> bool:
         print(f"Notebooks: all {len(paths)} are in the cache.", flush=True)
         return True
     workers = min(os.cpu_count() or 1, len(todo))
-    print(f"Notebooks: running {len(todo)} of {len(paths)} on {workers} cores ...", flush=True)
-    environment = kernel_environment(workers) | {"TQDM_DISABLE": "1"}  # neither pages nor git show bars
+    print(
+        f"Notebooks: running {len(todo)} of {len(paths)} on {workers} cores ...",
+        flush=True,
+    )
+    environment = kernel_environment(workers) | {
+        "TQDM_DISABLE": "1"
+    }  # neither pages nor git show bars
     profile = BUILD / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
-    (profile / "ipython_kernel_config.py").write_text("get_config().IPKernelApp.log_level = 40\n")
+    (profile / "ipython_kernel_config.py").write_text(
+        "get_config().IPKernelApp.log_level = 40\n"
+    )
     os.environ.clear()
     os.environ.update(environment)
     failures = []
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), max_tasks_per_child=1
+    ) as pool:
         jobs = {pool.submit(run_notebook, path): Path(path) for path in todo}
         for done, job in enumerate(as_completed(jobs), 1):
             path, (seconds, memory, traceback) = jobs[job], job.result()
             verdict = "FAILED" if traceback else "ok"
-            print(f"  [{done}/{len(todo)}] {path.name:32s} {seconds:6.1f} s  {memory}  {verdict}", flush=True)
+            print(
+                f"  [{done}/{len(todo)}] {path.name:32s} {seconds:6.1f} s  {memory}  {verdict}",
+                flush=True,
+            )
             if traceback:
                 failures.append((path, traceback))
     for path, traceback in failures:
@@ -213,8 +274,18 @@ def build_pages(language: str, everything: bool) -> int:
     if language == "zh":
         edition.compose(source, CACHE)
     jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
-    command = [jupyter_book, "build", str(source), "-W", "--keep-going", "-n", *["--all"] * everything]
-    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}).returncode
+    command = [
+        jupyter_book,
+        "build",
+        str(source),
+        "-W",
+        "--keep-going",
+        "-n",
+        *["--all"] * everything,
+    ]
+    status = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}
+    ).returncode
     if language == "zh" and not status:
         shutil.rmtree(site, ignore_errors=True)
         shutil.copytree(source / "_build" / "html", site)
@@ -231,7 +302,9 @@ def main() -> int:
     if found.items() <= last.items() and not missing_pages():
         print(f"Nothing changed. The book is at {index}")
         return 0
-    STATE.unlink(missing_ok=True)  # until this build is done, the last one is not known to be good
+    STATE.unlink(
+        missing_ok=True
+    )  # until this build is done, the last one is not known to be good
     BUILD.mkdir(exist_ok=True)
     if not run_notebooks():
         print("\nThe book was not built: a notebook failed (see above).")
@@ -239,11 +312,15 @@ def main() -> int:
     status = 0
     for language in languages:
         before = last.get(language, {})
-        changed = any(found[language][part] != before.get(part) for part in ("code", "settings"))
+        changed = any(
+            found[language][part] != before.get(part) for part in ("code", "settings")
+        )
         status = status or build_pages(language, everything=changed)
     if status or missing_pages():
         gone = ", ".join(missing_pages())
-        print(f"\nThe book was not built: {f'no page for {gone}' if gone else 'see the warnings above'}.")
+        print(
+            f"\nThe book was not built: {f'no page for {gone}' if gone else 'see the warnings above'}."
+        )
         return status or 1
     if {language: fingerprints(language) for language in languages} == found:
         STATE.write_text(json.dumps(last | found, indent=1))

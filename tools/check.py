@@ -23,19 +23,38 @@ from tools.build import BUILD, kernel_environment
 
 REPORTS = BUILD / "checks"
 CORES = max(1, min(8, os.cpu_count() or 1))
-PYTEST = ["pytest", "-q", "-n", str(CORES), "--dist", "loadfile", "-p", "no:cacheprovider"]
+PYTEST = [
+    "pytest",
+    "-q",
+    "-n",
+    str(CORES),
+    "--dist",
+    "loadfile",
+    "-p",
+    "no:cacheprovider",
+]
 OF_THE_BOOK = [
     "tests/book/test_book.py",
-    *(f"tests/book/{path.name}" for path in sorted((ROOT / "tests/book").glob("test_browser*.py"))),
+    *(
+        f"tests/book/{path.name}"
+        for path in sorted((ROOT / "tests/book").glob("test_browser*.py"))
+    ),
 ]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in OF_THE_BOOK)]
 NBVAL = ["-p", "tools.recorded", "--nbval-lax"]
-CHAPTERS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb"))
-CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with these variables set
+CHAPTERS = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb")
+)
+CHECKS: dict[
+    str, tuple[list[str], dict[str, str]]
+] = {  # python -m ..., with these variables set
     "ruff": (["ruff", "check", "."], {}),
     "layout": (["ruff", "format", "--check", "."], {}),
     "types": (["pyrefly", "check"], {}),
-    "package": ([*PYTEST, *PACKAGE, "-m", "not errors and not slow"], {"VITLIB_TYPECHECK": "1"}),
+    "package": (
+        [*PYTEST, *PACKAGE, "-m", "not errors and not slow"],
+        {"VITLIB_TYPECHECK": "1"},
+    ),
     "errors": ([*PYTEST, *PACKAGE, "-m", "errors or slow"], {}),
     "build": (["tools.build"], {"LANGUAGES": "en,zh"}),
     "lengths": (["page.lengths"], {}),
@@ -49,9 +68,23 @@ def run(name: str, module: list[str], variables: dict[str, str]) -> Counter:
     print(f"\n=== {name} ".ljust(95, "="), flush=True)
     start = time.perf_counter()
     report = REPORTS / f"{name}.xml"
-    command = [sys.executable, "-m", *module, *[f"--junitxml={report}"] * (module[0] == "pytest")]
-    how = {"cwd": ROOT, "env": kernel_environment(CORES) | variables, "stdin": subprocess.DEVNULL}
-    how |= {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
+    command = [
+        sys.executable,
+        "-m",
+        *module,
+        *[f"--junitxml={report}"] * (module[0] == "pytest"),
+    ]
+    how = {
+        "cwd": ROOT,
+        "env": kernel_environment(CORES) | variables,
+        "stdin": subprocess.DEVNULL,
+    }
+    how |= {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "encoding": "utf-8",
+        "errors": "replace",
+    }
     process = subprocess.Popen(command, **how)
     with open(report.with_suffix(".log"), "w", encoding="utf-8") as log:
         for line in process.stdout:
@@ -62,10 +95,19 @@ def run(name: str, module: list[str], variables: dict[str, str]) -> Counter:
     if report.exists():
         found: Counter[str] = Counter()
         for suite in ElementTree.parse(report).getroot().iter("testsuite"):
-            found.update({key: int(suite.get(key, 0)) for key in ("tests", "errors", "failures", "skipped")})
+            found.update(
+                {
+                    key: int(suite.get(key, 0))
+                    for key in ("tests", "errors", "failures", "skipped")
+                }
+            )
         failed, skipped = found["errors"] + found["failures"], found["skipped"]
-        counts = Counter(passed=found["tests"] - failed - skipped, failed=failed, skipped=skipped)
-        counts["failed"] += bool(status and not failed)  # nothing was collected, or pytest itself broke
+        counts = Counter(
+            passed=found["tests"] - failed - skipped, failed=failed, skipped=skipped
+        )
+        counts["failed"] += bool(
+            status and not failed
+        )  # nothing was collected, or pytest itself broke
     verdict = "FAILED" if counts["failed"] else "ok"
     print(f"--- {name}: {verdict}, {time.perf_counter() - start:.0f} s", flush=True)
     return counts
@@ -80,10 +122,17 @@ def main() -> int:
     results = {name: run(name, *check) for name, check in CHECKS.items()}
     print("\n" + "=" * 95)
     for name, found in results.items():
-        print(f"{name:12s} " + " ".join(f"{found[key]:5d} {key}" for key in ("passed", "failed", "skipped")))
+        print(
+            f"{name:12s} "
+            + " ".join(
+                f"{found[key]:5d} {key}" for key in ("passed", "failed", "skipped")
+            )
+        )
     total = sum(results.values(), Counter())
     print(f"Logs: {REPORTS}    time: {(time.perf_counter() - start) / 60:.1f} min")
-    print(f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
+    print(
+        f"{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped"
+    )
     return 1 if total["failed"] else 0
 
 

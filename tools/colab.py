@@ -28,7 +28,10 @@ def contents(root: Path = ROOT) -> list[Path]:
     """The files that pip needs to build the package: those that pyproject.toml names, and pyproject.toml."""
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     project = settings["project"]
-    files = {root / name for name in ("pyproject.toml", project["readme"], *project["license-files"])}
+    files = {
+        root / name
+        for name in ("pyproject.toml", project["readme"], *project["license-files"])
+    }
     for package, data in settings["tool"]["setuptools"]["package-data"].items():
         for pattern in ("**/*.py", *data):
             files.update((root / package).glob(pattern))
@@ -37,7 +40,13 @@ def contents(root: Path = ROOT) -> list[Path]:
 
 def write(target: Path = ZIP, root: Path = ROOT) -> None:
     """Writes the zip of the package."""
-    pack(target, ((Path("patch-by-patch", path.relative_to(root)), path) for path in contents(root)))
+    pack(
+        target,
+        (
+            (Path("patch-by-patch", path.relative_to(root)), path)
+            for path in contents(root)
+        ),
+    )
 
 
 def pack(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
@@ -50,7 +59,10 @@ def pack(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in files:
             entry = zipfile.ZipInfo(name.as_posix())  # of 1980
-            entry.create_system, entry.external_attr = 3, 0o644 << 16  # the same on Windows
+            entry.create_system, entry.external_attr = (
+                3,
+                0o644 << 16,
+            )  # the same on Windows
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     os.replace(part, target)
 
@@ -69,11 +81,15 @@ def main(arguments: list[str]) -> int:
     language = edition.chosen(arguments)
     write()
     write_chapters(language)
-    print(f"Wrote {ZIP} ({ZIP.stat().st_size / 1e6:.1f} MB), and the chapters in {CHAPTERS}.")
+    print(
+        f"Wrote {ZIP} ({ZIP.stat().st_size / 1e6:.1f} MB), and the chapters in {CHAPTERS}."
+    )
     print(
         "Colab:  File, Upload notebook: a chapter. Upload the zip (folder sign on the left). Run the first cell."
     )
-    print("Kaggle: File, Import Notebook: a chapter. Upload the zip (Add Input), switch Internet on. Run it.")
+    print(
+        "Kaggle: File, Import Notebook: a chapter. Upload the zip (Add Input), switch Internet on. Run it."
+    )
     return 0
 
 

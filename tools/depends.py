@@ -20,7 +20,9 @@ REGISTRY = "vitworkshop/studies/registry.py"  # imports all studies; a chapter d
 def code_of(notebook: Path) -> str:
     """A chapter's code, without the lines that only IPython understands."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    code = "\n".join(
+        "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"
+    )
     return re.sub(r"^(\s*)[%!].*$", r"\1pass", code, flags=re.M)
 
 
@@ -42,7 +44,9 @@ def read(code: str) -> tuple[set[str], set[str], set[str]]:
                 imports |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
             case ast.Constant(value=str(text)):
                 strings.add(text)
-            case ast.JoinedStr(values=[ast.Constant(value=str(start)), _, *_]) if len(start) > 4:
+            case ast.JoinedStr(values=[ast.Constant(value=str(start)), _, *_]) if (
+                len(start) > 4
+            ):
                 begun.add(start)
     return imports, strings, begun
 
@@ -52,7 +56,11 @@ def files_of(root: Path, name: str) -> Iterator[Path]:
     parts = name.split(".")
     for k in range(1, len(parts) + 1):
         place = root.joinpath(*parts[:k])
-        yield from (file for file in (place / "__init__.py", place.with_suffix(".py")) if file.is_file())
+        yield from (
+            file
+            for file in (place / "__init__.py", place.with_suffix(".py"))
+            if file.is_file()
+        )
 
 
 def modules(root: Path, code: str) -> set[Path]:
@@ -80,12 +88,21 @@ def depends_on(notebook: Path, root: Path) -> list[Path]:
     try:
         _, named, begun = read(code)
     except SyntaxError:  # IPython may read it, and if not, its run names the cell: take the whole package
-        return sorted(file for name in PACKAGES for file in root.glob(f"{name}/**/*") if file.is_file())
+        return sorted(
+            file
+            for name in PACKAGES
+            for file in root.glob(f"{name}/**/*")
+            if file.is_file()
+        )
     studies = [
-        file.stem for file in root.glob("vitworkshop/studies/*.py") if file.stem.replace("_", "-") in named
+        file.stem
+        for file in root.glob("vitworkshop/studies/*.py")
+        if file.stem.replace("_", "-") in named
     ]
     also = [f"import vitworkshop.studies.{name}" for name in studies]
-    numbers = {text[:2] for text in named if re.fullmatch(r"\d\d\.\w", text)}  # of exercises
+    numbers = {
+        text[:2] for text in named if re.fullmatch(r"\d\d\.\w", text)
+    }  # of exercises
     also += [f"import vitworkshop.exercises.ch{number}" for number in sorted(numbers)]
     if "subprocess" in code:  # it calls the command line
         also.append("import vitlib.__main__")
@@ -93,6 +110,10 @@ def depends_on(notebook: Path, root: Path) -> list[Path]:
     for file in found - {root / REGISTRY}:
         named = named | read(file.read_text(encoding="utf-8"))[1]
     for file in root.glob("vitlib/results/*"):
-        if file.stem in named or file.stem.startswith(tuple(begun)) or "list_pretrained" in code:
+        if (
+            file.stem in named
+            or file.stem.startswith(tuple(begun))
+            or "list_pretrained" in code
+        ):
             found.add(file)
     return sorted({*found, *root.glob("vitlib/viz/*.mplstyle")})

@@ -17,9 +17,13 @@ def main() -> None:
     """Writes the bytes, in base64, where the script has them."""
     from wasmtime import wat2wasm
 
-    code = base64.b64encode(wat2wasm((SCRIPTS / "panels.wat").read_text(encoding="utf-8"))).decode()
+    code = base64.b64encode(
+        wat2wasm((SCRIPTS / "panels.wat").read_text(encoding="utf-8"))
+    ).decode()
     script = SCRIPTS / "kernel.js"
-    text = re.sub(r'(const WASM = )".*?"', rf'\1"{code}"', script.read_text(encoding="utf-8"))
+    text = re.sub(
+        r'(const WASM = )".*?"', rf'\1"{code}"', script.read_text(encoding="utf-8")
+    )
     script.write_text(text, encoding="utf-8", newline="\n")
 
 

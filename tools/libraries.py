@@ -24,7 +24,11 @@ class Empty(MetaPathFinder, Loader):
     """Finds an empty module for torchvision and all that is in it."""
 
     def find_spec(self, name, path=None, target=None):
-        return ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "torchvision" else None
+        return (
+            ModuleSpec(name, self, is_package=True)
+            if name.split(".")[0] == "torchvision"
+            else None
+        )
 
     def create_module(self, spec):
         return MagicMock(__path__=[])
@@ -41,7 +45,9 @@ def import_library(name: str) -> ModuleType:
     """
 
     def forget() -> None:
-        for module in [module for module in sys.modules if module.split(".")[0] == "torchvision"]:
+        for module in [
+            module for module in sys.modules if module.split(".")[0] == "torchvision"
+        ]:
             del sys.modules[module]
 
     try:
@@ -49,7 +55,10 @@ def import_library(name: str) -> ModuleType:
         return importlib.import_module(name)
     except Exception:  # missing, or built for another torch
         forget()
-        with patch("sys.meta_path", [Empty(), *sys.meta_path]), warnings.catch_warnings(action="ignore"):
+        with (
+            patch("sys.meta_path", [Empty(), *sys.meta_path]),
+            warnings.catch_warnings(action="ignore"),
+        ):
             try:
                 return importlib.import_module(name)
             finally:
@@ -58,7 +67,14 @@ def import_library(name: str) -> ModuleType:
 
 def shape(cfg: ViTConfig, names: str) -> dict[str, int]:
     """The model's shape in a library's own words for image, patch, classes, width, depth and heads."""
-    values = (cfg.img_size, cfg.patch_size, cfg.num_classes, cfg.embed_dim, cfg.depth, cfg.num_heads)
+    values = (
+        cfg.img_size,
+        cfg.patch_size,
+        cfg.num_classes,
+        cfg.embed_dim,
+        cfg.depth,
+        cfg.num_heads,
+    )
     return dict(zip(names.split(), values, strict=True))
 
 
@@ -78,7 +94,9 @@ def transformers(cfg: ViTConfig) -> nn.Module:
     from transformers import ViTConfig, ViTForImageClassification
 
     names = "image_size patch_size num_labels hidden_size num_hidden_layers num_attention_heads"
-    return ViTForImageClassification(ViTConfig(**shape(cfg, names), intermediate_size=cfg.hidden_dim))
+    return ViTForImageClassification(
+        ViTConfig(**shape(cfg, names), intermediate_size=cfg.hidden_dim)
+    )
 
 
 LIBRARIES: dict[str, Callable[[ViTConfig], nn.Module]] = {

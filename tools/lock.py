@@ -31,9 +31,23 @@ HEADER = """\
 
 def pins(wanted: list[str], *options: str) -> list[str]:
     """The exact version of each wanted package and, by default, of all that they need."""
-    command = ["uv", "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", *TARGET, *options]
-    found = subprocess.run(command, input="\n".join(wanted), text=True, check=True, stdout=subprocess.PIPE)
-    lines = (re.sub(r"\+\w+$", "", line) for line in found.stdout.splitlines())  # torch's build is no version
+    command = [
+        "uv",
+        "pip",
+        "compile",
+        "-",
+        "--quiet",
+        "--no-header",
+        "--no-annotate",
+        *TARGET,
+        *options,
+    ]
+    found = subprocess.run(
+        command, input="\n".join(wanted), text=True, check=True, stdout=subprocess.PIPE
+    )
+    lines = (
+        re.sub(r"\+\w+$", "", line) for line in found.stdout.splitlines()
+    )  # torch's build is no version
     return [line for line in lines if not NOT_PINNED.match(line)]
 
 
@@ -42,16 +56,22 @@ def main() -> int:
     if shutil.which("uv") is None:
         print("The lock is made with uv, which was not found. Try: pip install uv")
         return 1
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["test"], *extras["book"], TORCH]
-    bare = [name for name in wanted if name.startswith("timm")]  # without its dependencies
+    bare = [
+        name for name in wanted if name.startswith("timm")
+    ]  # without its dependencies
     with_dependencies = pins([name for name in wanted if name not in bare])
     without = [f"# --no-deps {pin}" for pin in pins(bare, "--no-deps")]
     last = ["", "# installed last, for the tests that compare with it:", *without]
     text = HEADER + "\n".join([*with_dependencies, *last])
     (ROOT / "requirements.txt").write_text(text + "\n", encoding="utf-8", newline="\n")
-    print(f"Wrote requirements.txt: {len(with_dependencies) + len(without)} packages pinned.")
+    print(
+        f"Wrote requirements.txt: {len(with_dependencies) + len(without)} packages pinned."
+    )
     return 0
 
 

@@ -23,7 +23,12 @@ from tools.build import BUILD, missing_pages, toc_pages
 
 PDF = BUILD / "patch-by-patch.pdf"
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"
-EVERYWHERE = {"What to take", "Key terms", "Exercises", "References"}  # sections of every chapter
+EVERYWHERE = {
+    "What to take",
+    "Key terms",
+    "Exercises",
+    "References",
+}  # sections of every chapter
 STYLE = """
 body { margin: 0 auto; max-width: 46rem; padding: 0 1rem; }
 section.page, section.contents { break-before: page; }
@@ -53,7 +58,9 @@ def place(page: str, name: str = "") -> str:
 
 def soup_of(page: str) -> BeautifulSoup:
     """A built page."""
-    return BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+    return BeautifulSoup(
+        (HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser"
+    )
 
 
 def article(page: str, pages: list[str]) -> Tag:
@@ -71,7 +78,9 @@ def article(page: str, pages: list[str]) -> Tag:
         if each.name == "image":  # in a drawing
             each["href"] = (folder / target).resolve().as_uri()
         elif not target or target in files:
-            each["href"] = "#" + place(files.get(target, page), "" if is_state(name) else name)
+            each["href"] = "#" + place(
+                files.get(target, page), "" if is_state(name) else name
+            )
         elif each.name == "a":  # downloads, sources, the index: not in the PDF
             del each["href"]
     for each in found.select("[src]"):
@@ -80,22 +89,36 @@ def article(page: str, pages: list[str]) -> Tag:
     for key in ("for", "aria-labelledby", "aria-describedby"):
         for each in found.select(f"[{key}]"):
             each[key] = " ".join(place(page, name) for name in str(each[key]).split())
-    found.name, found["id"], found["class"] = "section", place(page), ["bd-article", "page"]
+    found.name, found["id"], found["class"] = (
+        "section",
+        place(page),
+        ["bd-article", "page"],
+    )
     return found
 
 
 def gather_solutions(soup: BeautifulSoup, parts: list[Tag]) -> Tag:
     """Takes the solutions out of the pages, leaves a link in the place of each, and returns them as a last part."""
-    last = soup.new_tag("section", id=place("solutions"), attrs={"class": "bd-article page"})
+    last = soup.new_tag(
+        "section", id=place("solutions"), attrs={"class": "bd-article page"}
+    )
     last.append(soup.new_tag("h1", string="Solutions"))
     for part in parts:
         for i, solution in enumerate(part.select("details.solution")):
             if i == 0:
                 last.append(soup.new_tag("h2", string=text_of(part.h1)))
             link = soup.new_tag("p")
-            link.append(soup.new_tag("a", href=f"#{solution['id']}", string=text_of(solution.summary)))
+            link.append(
+                soup.new_tag(
+                    "a", href=f"#{solution['id']}", string=text_of(solution.summary)
+                )
+            )
             solution.replace_with(link)
-            solution.summary.name, solution.name, solution["class"] = "h3", "div", ["answer"]
+            solution.summary.name, solution.name, solution["class"] = (
+                "h3",
+                "div",
+                ["answer"],
+            )
             last.append(solution)
     return last
 
@@ -112,10 +135,14 @@ def contents(parts: list[Tag]) -> str:
         sections = [
             f'<li><a href="#{h2.parent["id"]}">{escape(text_of(h2), False)}</a></li>'
             for h2 in part.select("h2")
-            if h2.parent.get("id") and h2.parent is not part and text_of(h2) not in EVERYWHERE
+            if h2.parent.get("id")
+            and h2.parent is not part
+            and text_of(h2) not in EVERYWHERE
         ]
         inner = f"<ul>{''.join(sections)}</ul>" if sections else ""
-        items.append(f'<li><a href="#{part["id"]}">{escape(text_of(part.h1), False)}</a>{inner}</li>')
+        items.append(
+            f'<li><a href="#{part["id"]}">{escape(text_of(part.h1), False)}</a>{inner}</li>'
+        )
     return f'<section class="bd-article contents"><h1>Contents</h1><ul>{"".join(items)}</ul></section>'
 
 
@@ -143,23 +170,41 @@ def write(pages: list[str], path: Path, window, title: str = "Patch by Patch") -
     joined.write_text(join(pages, title), encoding="utf-8")
     tab = window.new_page(color_scheme="light")
     tab.set_default_timeout(600_000)
-    tab.route(re.compile("^https?:"), lambda route: route.abort())  # nothing comes from elsewhere
+    tab.route(
+        re.compile("^https?:"), lambda route: route.abort()
+    )  # nothing comes from elsewhere
     tab.goto(joined.as_uri(), wait_until="load")
     tab.evaluate("document.fonts.ready")
     foot = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'
     margin = {"top": "16mm", "bottom": "16mm", "left": "15mm", "right": "15mm"}
-    frame = {"display_header_footer": True, "header_template": "<span></span>", "footer_template": foot}
-    tab.pdf(path=path, format="A4", print_background=True, tagged=True, outline=True, margin=margin, **frame)
+    frame = {
+        "display_header_footer": True,
+        "header_template": "<span></span>",
+        "footer_template": foot,
+    }
+    tab.pdf(
+        path=path,
+        format="A4",
+        print_background=True,
+        tagged=True,
+        outline=True,
+        margin=margin,
+        **frame,
+    )
     tab.close()
 
 
 def main() -> int:
     """Writes the book's PDF and returns the exit status."""
     if gone := missing_pages():
-        print(f"The book is not built yet (no page for {gone[0]}): run `make book` first.")
+        print(
+            f"The book is not built yet (no page for {gone[0]}): run `make book` first."
+        )
         return 1
     if chromium() is None:
-        print("No PDF was written: it takes Chrome or Chromium to print the pages, and neither was found.")
+        print(
+            "No PDF was written: it takes Chrome or Chromium to print the pages, and neither was found."
+        )
         return 1
     with launched() as window:
         write(toc_pages(), PDF, window)

@@ -27,8 +27,12 @@ class Recording:
 
     def execute_cell_input(self, source: str, allow_stdin: bool) -> str:
         cell = next(cell for cell in self.cells if cell.source == source)
-        self.messages = [{"msg_type": out.output_type, "content": out} for out in cell.outputs]
-        self.messages.append({"msg_type": "status", "content": {"execution_state": "idle"}})
+        self.messages = [
+            {"msg_type": out.output_type, "content": out} for out in cell.outputs
+        ]
+        self.messages.append(
+            {"msg_type": "status", "content": {"execution_state": "idle"}}
+        )
         return ""
 
     def get_message(self, stream: str, timeout: float) -> dict:

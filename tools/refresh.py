@@ -17,7 +17,14 @@ from page.address import chapters
 from tools.build import CACHE
 
 # as in .pre-commit-config.yaml: no images, no large outputs
-STRIP = ["--max-size", "2k", "--keep-count", "--keep-id", "--extra-keys", "cell.metadata.execution"]
+STRIP = [
+    "--max-size",
+    "2k",
+    "--keep-count",
+    "--keep-id",
+    "--extra-keys",
+    "cell.metadata.execution",
+]
 
 
 def refresh(path: Path) -> bool:
@@ -33,7 +40,9 @@ def refresh(path: Path) -> bool:
     for cell, ran in zip(notebook["cells"], run.cells, strict=True):
         if cell["cell_type"] == "code":
             cell["execution_count"] = ran.execution_count
-            cell["outputs"] = [output for output in ran.outputs if output.get("name") != "stderr"]
+            cell["outputs"] = [
+                output for output in ran.outputs if output.get("name") != "stderr"
+            ]
     text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", newline="\n")
     return True

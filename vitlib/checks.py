@@ -10,7 +10,16 @@ import typing
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, dataclass, fields
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, ParamSpec, SupportsIndex, TypeVar, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    SupportsIndex,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import torch
 from annotated_types import Ge, Gt, Le, Lt
@@ -53,7 +62,9 @@ def check_classes(name: str, number: object) -> None:
 def check_memory(name: str, number: object) -> None:
     """Refuse a `number` of things that no memory holds."""
     if isinstance(number, int) and number >= 2**31:
-        raise ValueError(f"{name} must be below {2**31}, got {number:.6g}; no memory holds so many")
+        raise ValueError(
+            f"{name} must be below {2**31}, got {number:.6g}; no memory holds so many"
+        )
 
 
 def check_below(name: str, value: Any, below: int | float = 1) -> None:
@@ -73,15 +84,22 @@ def check_choice(name: str, value: object, known: Collection[str]) -> None:
     if value not in known:
         near = difflib.get_close_matches(str(value), list(known), 1, 0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}{hint}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(known)}; got {value!r}{hint}"
+        )
 
 
 def check_multiple(name: str, size: int, patch_size: int) -> None:
     """Refuse a `size` of this `name` that `patch_size` does not divide, and propose the nearest."""
     if size % patch_size:
-        below, above = size // patch_size * patch_size, -(-size // patch_size) * patch_size
+        below, above = (
+            size // patch_size * patch_size,
+            -(-size // patch_size) * patch_size,
+        )
         near = f"{below} or {above}" if below else f"{above}"
-        raise ValueError(f"{name} {size} is not a multiple of patch_size {patch_size}; try {near}")
+        raise ValueError(
+            f"{name} {size} is not a multiple of patch_size {patch_size}; try {near}"
+        )
 
 
 def check_divides(patch_size: int, height: int, width: int) -> None:
@@ -94,54 +112,86 @@ def check_heads(embed_dim: int, num_heads: int) -> None:
     """Refuse an `embed_dim` that cannot be shared out among `num_heads`."""
     if embed_dim % num_heads:
         fix = f"try embed_dim {-(-embed_dim // num_heads) * num_heads}"
-        raise ValueError(f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; {fix}")
+        raise ValueError(
+            f"embed_dim {embed_dim} is not a multiple of num_heads {num_heads}; {fix}"
+        )
 
 
 def check_stages(widths: Any, depths: Any, unit: int) -> None:
     """Refuse stages that have no width or no depth, or a width that is no multiple of `unit`."""
-    whole = all(isinstance(sizes, tuple) and all(map(is_count, sizes)) for sizes in (widths, depths))
+    whole = all(
+        isinstance(sizes, tuple) and all(map(is_count, sizes))
+        for sizes in (widths, depths)
+    )
     if not whole or not widths or len(widths) != len(depths):
         got = f"{widths} and {depths}"
-        raise ValueError(f"widths and depths must be positive integers, one of each for a stage, got {got}")
+        raise ValueError(
+            f"widths and depths must be positive integers, one of each for a stage, got {got}"
+        )
     if odd := [width for width in widths if width % unit]:
         fix = f"try {-(-odd[0] // unit) * unit}"
-        raise ValueError(f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; {fix}")
+        raise ValueError(
+            f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; {fix}"
+        )
 
 
 def check_quarters(name: str, embed_dim: int) -> None:
     """Refuse an `embed_dim` that the positions called `name` cannot split in four."""
     if embed_dim % 4:
-        raise ValueError(f"{name} splits embed_dim in four; {embed_dim} is not a multiple of 4")
+        raise ValueError(
+            f"{name} splits embed_dim in four; {embed_dim} is not a multiple of 4"
+        )
 
 
 def check_halvings(patch_size: Any) -> None:
     """Refuse a `patch_size` that a stem of layers with stride 2 cannot reach."""
     if not is_count(patch_size) or patch_size < 2 or patch_size & (patch_size - 1):
-        raise ValueError(f"a stem halves at each layer and needs patch_size 2, 4, 8, ...; got {patch_size}")
+        raise ValueError(
+            f"a stem halves at each layer and needs patch_size 2, 4, 8, ...; got {patch_size}"
+        )
 
 
 def as_pair(name: str, size: Any) -> tuple[int, int]:
     """(height, width) of a `size` that is one number or both; refuses, under this `name`, what is no size."""
     pair = list(size) if isinstance(size, tuple | list) else [size, size]
     if len(pair) != 2 or not all(map(is_count, pair)):
-        raise ValueError(f"{name} must be a positive integer or (height, width), got {size!r}; try 224")
+        raise ValueError(
+            f"{name} must be a positive integer or (height, width), got {size!r}; try 224"
+        )
     if max(pair) > LARGEST:
-        raise ValueError(f"{name} must be at most {LARGEST} pixels a side, got {size!r}; try 224")
+        raise ValueError(
+            f"{name} must be at most {LARGEST} pixels a side, got {size!r}; try 224"
+        )
     return pair[0], pair[1]
 
 
 def check_grid(name: str, grid: object) -> None:
     """Refuse a `grid` of this `name` that is not (rows, columns)."""
-    if not isinstance(grid, tuple | list) or len(grid) != 2 or not all(map(is_count, grid)):
-        raise ValueError(f"{name} must be (rows, columns), got {grid!r}; at least one of each")
+    if (
+        not isinstance(grid, tuple | list)
+        or len(grid) != 2
+        or not all(map(is_count, grid))
+    ):
+        raise ValueError(
+            f"{name} must be (rows, columns), got {grid!r}; at least one of each"
+        )
     if max(grid) > LARGEST:
-        raise ValueError(f"{name} must be at most {LARGEST} rows or columns, got {grid!r}; try (14, 14)")
+        raise ValueError(
+            f"{name} must be at most {LARGEST} rows or columns, got {grid!r}; try (14, 14)"
+        )
 
 
 def check_name(what: str, name: object, fix: str) -> None:
     """Refuse a `name` that is no file name, or leads to another folder; `what` names it."""
-    if not isinstance(name, str) or not name.strip(". ") or {*name} & {*"/\\\0"} or len(name.encode()) > 200:
-        raise ValueError(f"{what} must be a file name without folders, got {name!r}; {fix}")
+    if (
+        not isinstance(name, str)
+        or not name.strip(". ")
+        or {*name} & {*"/\\\0"}
+        or len(name.encode()) > 200
+    ):
+        raise ValueError(
+            f"{what} must be a file name without folders, got {name!r}; {fix}"
+        )
 
 
 # --- what stands at a parameter ---------------------------------------------------------------------------------
@@ -160,18 +210,24 @@ Seed = Annotated[Natural, Usual(0)]
 SmallSeed = Annotated[Seed, Lt(2**32)]  # of 32 bits, as NumPy takes
 Classes = Annotated[int, check_classes]  # a function refuses in words of its own
 Images = Annotated[Float[Tensor, "B C H W"], check_numbers]  # normalised
-Size = Annotated[int | tuple[int, int] | list[int], as_pair]  # one side, or (height, width)
+Size = Annotated[
+    int | tuple[int, int] | list[int], as_pair
+]  # one side, or (height, width)
 Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
-Height = Annotated[float, Ge(1), Le(100), Usual(3.8)]  # of a figure, in inches; near 0 Python aborts
+Height = Annotated[
+    float, Ge(1), Le(100), Usual(3.8)
+]  # of a figure, in inches; near 0 Python aborts
 Rate = Annotated[float, Ge(0), Lt(1)]
 DropRate = Annotated[Rate, Usual(0.1)]
 PatchDropRate = Annotated[Rate, Usual(0.5)]
 Share = Annotated[float, Ge(0), Le(1)]
 MaskRatio = Annotated[float, Gt(0), Lt(1), Usual(0.5)]
 Magnitude = Annotated[float, Ge(0), Le(10), Usual(9)]  # of RandAugment
-Alpha = Annotated[Positive, Usual("0.8 for Mixup, 1 for CutMix")]  # of a Beta distribution
+Alpha = Annotated[
+    Positive, Usual("0.8 for Mixup, 1 for CutMix")
+]  # of a Beta distribution
 LearningRate = Annotated[Positive, Usual("1e-3")]
 WeightDecay = Annotated[NonNegative, Usual(0.05)]
 EmaDecay = Annotated[Rate, Usual(0.999)]
@@ -183,12 +239,18 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     One letter of a shape is one size throughout a call. What two arguments together exclude, the function checks
     itself; what is left at its default is not looked at.
     """
-    usual = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    usual = {
+        name: parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+    }
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given = dict(zip(usual, args, strict=False)) | kwargs
-        _check(_rules(function), {n: given[n] for n in usual if n in given and given[n] is not usual[n]})
+        _check(
+            _rules(function),
+            {n: given[n] for n in usual if n in given and given[n] is not usual[n]},
+        )
         return function(*args, **kwargs)
 
     return call
@@ -196,19 +258,27 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 def check_fields(config: Any) -> None:
     """The same for the fields of a dataclass, in its `__post_init__`."""
-    _check(_rules(type(config)), {field.name: getattr(config, field.name) for field in fields(config)})
+    _check(
+        _rules(type(config)),
+        {field.name: getattr(config, field.name) for field in fields(config)},
+    )
 
 
 @functools.cache
 def _rules(owner: Any) -> dict[str, tuple[list, list]]:
     """What the annotations of a function's parameters, or of a dataclass's fields, allow."""
-    return {name: _read(hint) for name, hint in typing.get_type_hints(owner, include_extras=True).items()}
+    return {
+        name: _read(hint)
+        for name, hint in typing.get_type_hints(owner, include_extras=True).items()
+    }
 
 
 def _read(hint: Any) -> tuple[list, list]:
     """The kinds of value that an annotation names, and the marks beside them: bounds, functions, `Usual`."""
     parts = get_args(hint) if get_origin(hint) in (typing.Union, UnionType) else (hint,)
-    kinds = [part.__origin__ if get_origin(part) is Annotated else part for part in parts]
+    kinds = [
+        part.__origin__ if get_origin(part) is Annotated else part for part in parts
+    ]
     return kinds, [mark for part in parts for mark in getattr(part, "__metadata__", ())]
 
 
@@ -226,7 +296,9 @@ def _check(rules: Mapping[str, tuple[list, list]], values: Mapping[str, Any]) ->
             for look in filter(callable, marks):
                 look(name, value)
         kind = next((kind for kind in kinds if _fits(value, kind)), None)
-        if kind is None or (is_number(value) and not all(_holds(mark, value) for mark in marks)):
+        if kind is None or (
+            is_number(value) and not all(_holds(mark, value) for mark in marks)
+        ):
             _refuse(name, value, kinds, marks)
         if hasattr(kind, "dim_str"):
             _check_tensor(name, value, kind, sizes)
@@ -242,16 +314,26 @@ def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is no class is not looked at."""
     if hasattr(kind, "dim_str"):
         dense = isinstance(value, Tensor) and value.layout == torch.strided
-        return dense and not (value.is_meta and isinstance(kind.dtypes, tuple))  # "any dtype" is never read
+        return dense and not (
+            value.is_meta and isinstance(kind.dtypes, tuple)
+        )  # "any dtype" is never read
     if kind in (int, float):
-        return is_number(value) and abs(value) < REACH[kind] and isinstance(value, kind | int)
+        return (
+            is_number(value)
+            and abs(value) < REACH[kind]
+            and isinstance(value, kind | int)
+        )
     if isinstance(kind, UnionType):
         return any(_fits(value, part) for part in get_args(kind))
     origin, parts = get_origin(kind) or kind, get_args(kind)
     if origin is Literal:
         return value in parts
     if origin is tuple and parts and ... not in parts:
-        return isinstance(value, tuple | list) and len(value) == len(parts) and all(map(_fits, value, parts))
+        return (
+            isinstance(value, tuple | list)
+            and len(value) == len(parts)
+            and all(map(_fits, value, parts))
+        )
     return kind is Any or not isinstance(origin, type) or isinstance(value, origin)
 
 
@@ -269,22 +351,33 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
         case [Ge(low)]:
             expected = f"{_called(kinds)} of {low} or more"
         case [Gt(low) | Ge(low) as first, Lt(high) | Le(high) as last]:
-            ends = "[" if isinstance(first, Ge) else "(", "]" if isinstance(last, Le) else ")"
+            ends = (
+                "[" if isinstance(first, Ge) else "(",
+                "]" if isinstance(last, Le) else ")",
+            )
             expected = f"{_called(kinds)} in {ends[0]}{low}, {high}{ends[1]}"
         case _:
             expected = _called(kinds)
     expected += ", or None" * (NoneType in kinds)
-    usual = "".join(f"; {mark.value} is usual" for mark in marks if isinstance(mark, Usual))
+    usual = "".join(
+        f"; {mark.value} is usual" for mark in marks if isinstance(mark, Usual)
+    )
     raise ValueError(f"{name} must be {expected}, got {value!r:.200}{usual}")
 
 
 def _called(kinds: list) -> str:
     """The kinds of value in words."""
-    words = {int: "a whole number", float: "a number", bool: "True or False", str: "a string"}
+    words = {
+        int: "a whole number",
+        float: "a number",
+        bool: "True or False",
+        str: "a string",
+    }
     return " or ".join(
         f"a tensor ({', '.join(kind.dim_str.split())})"
         if hasattr(kind, "dim_str")
-        else words.get(kind) or f"a {getattr(get_origin(kind) or kind, '__name__', kind)}"
+        else words.get(kind)
+        or f"a {getattr(get_origin(kind) or kind, '__name__', kind)}"
         for kind in kinds
         if kind is not NoneType
     )
@@ -307,9 +400,18 @@ def _check_tensor(name: str, value: Tensor, kind: Any, sizes: dict[str, int]) ->
         size != (int(axis) if axis.isdigit() else sizes.setdefault(axis, size))
         for axis, size in zip(named, got, strict=True)
     ):
-        so_far = "".join(f", {axis} = {known[axis]}" for axis in dict.fromkeys(named) if axis in known)
-        raise ValueError(f"expected {name} of shape ({', '.join(axes)}){so_far}, got {shape}")
-    if isinstance(kind.dtypes, tuple) and str(value.dtype).removeprefix("torch.") not in kind.dtypes:
+        so_far = "".join(
+            f", {axis} = {known[axis]}"
+            for axis in dict.fromkeys(named)
+            if axis in known
+        )
+        raise ValueError(
+            f"expected {name} of shape ({', '.join(axes)}){so_far}, got {shape}"
+        )
+    if (
+        isinstance(kind.dtypes, tuple)
+        and str(value.dtype).removeprefix("torch.") not in kind.dtypes
+    ):
         family = kind.__name__.split("[")[0].lower()
         to = {"float": "float", "bool": "bool", "uint8": "byte"}.get(family, "long")
         normal = _holds_images(kind) and to == "float"

@@ -82,7 +82,9 @@ class ViTConfig:
     patch_drop_rate: PatchDropRate = 0.0
     global_pool: Literal["token", "avg"] = "token"
     patch_embed: Literal["conv", "linear", "overlap", "stem", "hybrid"] = "conv"
-    pos_embed: Literal["none", "learned", "learned2d", "sincos2d", "relative", "rope"] = "learned"
+    pos_embed: Literal[
+        "none", "learned", "learned2d", "sincos2d", "relative", "rope"
+    ] = "learned"
     norm_order: Literal["pre", "post"] = "pre"
     head: Literal["linear", "mlp"] = "linear"
     layer_scale: float | None = None
@@ -98,7 +100,9 @@ class ViTConfig:
         check_fields(self)
         if not 1 <= self.embed_dim * self.mlp_ratio < float("inf"):
             got = f"{self.mlp_ratio!r}; the paper takes 4.0"
-            raise ValueError(f"mlp_ratio must be a number that gives the MLP hidden units, got {got}")
+            raise ValueError(
+                f"mlp_ratio must be a number that gives the MLP hidden units, got {got}"
+            )
         for side in self.image_shape:
             check_multiple("img_size", side, self.patch_size)
         check_heads(self.embed_dim, self.num_heads)
@@ -106,17 +110,26 @@ class ViTConfig:
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
         if self.pos_embed == "rope" and self.embed_dim // self.num_heads % 4:
             got = f"{self.embed_dim} / {self.num_heads} = {self.embed_dim // self.num_heads}; take other num_heads"
-            raise ValueError(f"with pos_embed 'rope' a head's width must be a multiple of 4, got {got}")
+            raise ValueError(
+                f"with pos_embed 'rope' a head's width must be a multiple of 4, got {got}"
+            )
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
         if self.pos_embed not in (kinds := POS_AT[self.pos_at]):
             got = f'{self.pos_embed!r}; take pos_at "stem"'
-            raise ValueError(f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {got}")
-        added_once = self.pos_at == "stem" and self.pos_embed not in ("relative", "rope")
+            raise ValueError(
+                f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {got}"
+            )
+        added_once = self.pos_at == "stem" and self.pos_embed not in (
+            "relative",
+            "rope",
+        )
         if self.patch_drop_rate and not (added_once and self.attention == "full"):
             needs = "positions that are added once, and full attention"
             fix = 'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
-            raise ValueError(f"patch_drop_rate {self.patch_drop_rate} needs {needs}; {fix}")
+            raise ValueError(
+                f"patch_drop_rate {self.patch_drop_rate} needs {needs}; {fix}"
+            )
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -126,7 +139,9 @@ class ViTConfig:
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of patches."""
-        return self.image_shape[0] // self.patch_size, self.image_shape[1] // self.patch_size
+        return self.image_shape[0] // self.patch_size, self.image_shape[
+            1
+        ] // self.patch_size
 
     @property
     def num_patches(self) -> int:
@@ -154,7 +169,14 @@ class ViTConfig:
         check_choice("preset", name, PRESETS)
         size, patch = name.removeprefix("vit-").split("/")
         depth, embed_dim, num_heads = SIZES[size]
-        config = cls(224, int(patch), num_classes=1000, embed_dim=embed_dim, depth=depth, num_heads=num_heads)
+        config = cls(
+            224,
+            int(patch),
+            num_classes=1000,
+            embed_dim=embed_dim,
+            depth=depth,
+            num_heads=num_heads,
+        )
         return replace(config, **overrides)
 
 
@@ -196,7 +218,9 @@ class ResNetConfig:
         check_stages(self.widths, self.depths, 4 * self.num_groups)
         if self.stem_stride not in (1, 2, 4):
             fix = "4 is for large images"
-            raise ValueError(f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; {fix}")
+            raise ValueError(
+                f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; {fix}"
+            )
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -218,7 +242,9 @@ class ResNetConfig:
 CONFIGS = {"vit": ViTConfig, "resnet": ResNetConfig}
 #: The fields of a `ViTConfig` that take one of a few words, and the words.
 _HINTS = get_type_hints(ViTConfig)
-CHOICES = {name: get_args(hint) for name, hint in _HINTS.items() if get_origin(hint) is Literal}
+CHOICES = {
+    name: get_args(hint) for name, hint in _HINTS.items() if get_origin(hint) is Literal
+}
 # positions that can be added there: "relative" and "rope" act in every block anyway, fixed waves are the same for each
 POS_AT = {
     "stem": CHOICES["pos_embed"],
@@ -226,6 +252,21 @@ POS_AT = {
     "shared": ("learned", "learned2d", "sincos2d"),
 }
 # layers L, width D, heads h; the MLP is 4D wide in each
-SIZES = {"ti": (12, 192, 3), "s": (12, 384, 6), "b": (12, 768, 12), "l": (24, 1024, 16), "h": (32, 1280, 16)}
+SIZES = {
+    "ti": (12, 192, 3),
+    "s": (12, 384, 6),
+    "b": (12, 768, 12),
+    "l": (24, 1024, 16),
+    "h": (32, 1280, 16),
+}
 #: The names that `ViTConfig.preset` knows: the paper's B, L and H, and DeiT's Ti and S. Source: chapter 08.
-PRESETS = ("vit-ti/16", "vit-s/16", "vit-s/32", "vit-b/16", "vit-b/32", "vit-l/16", "vit-l/32", "vit-h/14")
+PRESETS = (
+    "vit-ti/16",
+    "vit-s/16",
+    "vit-s/32",
+    "vit-b/16",
+    "vit-b/32",
+    "vit-l/16",
+    "vit-l/32",
+    "vit-h/14",
+)

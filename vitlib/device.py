@@ -40,15 +40,23 @@ def pick_device(name: str | torch.device = "auto") -> torch.device:
 
     Source: chapter 09.
     """
-    here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    here = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
     if name == "auto":
         name = next(kind for kind, available in here.items() if available)
     name = str(name)
     kind, _, index = name.partition(":")
     if kind not in here or not (index.isdecimal() or name == kind):
         raise ValueError(f"unknown device {name!r}; choose auto, cpu, cuda or mps")
-    if not here[kind] or int(index or 0) >= (torch.cuda.device_count() if kind == "cuda" else 1):
-        raise ValueError(f"device {name!r} is not available on this machine; use auto or cpu")
+    if not here[kind] or int(index or 0) >= (
+        torch.cuda.device_count() if kind == "cuda" else 1
+    ):
+        raise ValueError(
+            f"device {name!r} is not available on this machine; use auto or cpu"
+        )
     return torch.device(name)
 
 
@@ -62,7 +70,9 @@ def describe_hardware(device: torch.device) -> str:
     """The GPU's name, or the processor's with its model and the threads that PyTorch uses, as it stands in results."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    lines = (line.partition(":") for line in cpuinfo().partition("\n\n")[0].splitlines())
+    lines = (
+        line.partition(":") for line in cpuinfo().partition("\n\n")[0].splitlines()
+    )
     facts = {key.strip(): value.strip() for key, _, value in lines}
     name = facts.get("model name") or platform.processor() or platform.machine()
     if "cpu family" in facts:  # virtual machines' names often leave the model out
@@ -73,7 +83,12 @@ def describe_hardware(device: torch.device) -> str:
 def matmul_peak(device: torch.device, precision: str) -> float:
     """FLOP/s of a large matrix product at this precision: the best of a quarter of a second."""
     size = 4096 if device.type == "cuda" else 1024
-    x = torch.randn(size, size, device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+    x = torch.randn(
+        size,
+        size,
+        device=device,
+        dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
+    )
     best, end = math.inf, time.monotonic() + 0.25
     while time.monotonic() < end:
         start = time.perf_counter()
@@ -84,4 +99,9 @@ def matmul_peak(device: torch.device, precision: str) -> float:
 
 def derive_seed(*parts: int | str) -> int:
     """A 63-bit seed from any parts, so that no two steps, epochs or runs share one."""
-    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big") >> 1
+    return (
+        int.from_bytes(
+            hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big"
+        )
+        >> 1
+    )

@@ -17,7 +17,9 @@ from vitlib.files import read_json
 __all__ = ["load_results"]
 
 RESULTS = Path(__file__).parent / "results"
-COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")  # the command line sets it, for the results
+COMMAND: ContextVar[str] = ContextVar(
+    "COMMAND", default=""
+)  # the command line sets it, for the results
 
 
 def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, str]:
@@ -38,19 +40,28 @@ def summarize(values: Sequence[float]) -> dict:
     return {"mean": statistics.fmean(values), "sd": spread, "n": len(values)}
 
 
-def paired_difference(first: Mapping[int, float], second: Mapping[int, float]) -> dict | None:
+def paired_difference(
+    first: Mapping[int, float], second: Mapping[int, float]
+) -> dict | None:
     """What the differences first - second (each seed -> score) say, paired by seed; None of fewer than two.
 
     "difference" is their mean, "se" its standard error, "interval" of 95 % (Student's t), "n" their number.
     """
     from scipy.stats import t
 
-    differences = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
+    differences = [
+        first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())
+    ]
     if (n := len(differences)) < 2:
         return None
     mean, se = statistics.fmean(differences), statistics.stdev(differences) / n**0.5
     reach = float(t.ppf(0.975, n - 1)) * se
-    return {"difference": mean, "se": se, "interval": [mean - reach, mean + reach], "n": n}
+    return {
+        "difference": mean,
+        "se": se,
+        "interval": [mean - reach, mean + reach],
+        "n": n,
+    }
 
 
 @checked
@@ -67,6 +78,10 @@ def load_results(name: str, folder: str | Path | None = None) -> dict:
     Source: chapter 09.
     """
     path = Path(folder or RESULTS) / f"{name}.json"
-    if name not in (known := sorted(p.stem for p in Path(folder or RESULTS).glob("*.json"))):
-        raise ValueError(f"no results called {name!r}; there are: {', '.join(known) or 'none yet'}")
+    if name not in (
+        known := sorted(p.stem for p in Path(folder or RESULTS).glob("*.json"))
+    ):
+        raise ValueError(
+            f"no results called {name!r}; there are: {', '.join(known) or 'none yet'}"
+        )
     return read_json(path, "reinstall vitlib, or run the study again")

@@ -23,7 +23,9 @@ def lock(folder: Path, timeout: int = 0) -> contextlib.AbstractContextManager:
     try:
         return FileLock(folder / ".lock").acquire(timeout=timeout)
     except NotImplementedError as error:
-        raise OSError(f"{folder} is on a disk without locks; take a folder on another with --out") from error
+        raise OSError(
+            f"{folder} is on a disk without locks; take a folder on another with --out"
+        ) from error
 
 
 def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) -> Path:
@@ -35,7 +37,9 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
     path = Path(path)
     if not path.name or "\0" in str(path) or path.is_dir():
         fix = "give a file's name in a folder"
-        raise ValueError(f"expected the path of a file to write, got {str(path)!r}; {fix}")
+        raise ValueError(
+            f"expected the path of a file to write, got {str(path)!r}; {fix}"
+        )
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +51,9 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a disk that is full names no file
+        error.filename = error.filename or str(
+            path
+        )  # a disk that is full names no file
         raise
     finally:
         with contextlib.suppress(OSError):
@@ -66,7 +72,9 @@ def as_json(value: dict) -> bytes:
         whole = json.loads(json.dumps({**value, "checksum": _checksum(value)}))
     except (TypeError, ValueError) as error:
         fix = "give numbers, strings, lists and dicts"
-        raise ValueError(f"expected what JSON can hold, got other: {error}; {fix}") from error
+        raise ValueError(
+            f"expected what JSON can hold, got other: {error}; {fix}"
+        ) from error
     return _lines(whole, "\n").encode() + b"\n"
 
 
@@ -75,9 +83,14 @@ def _lines(value: dict | list, end: str) -> str:
     inner = value.values() if isinstance(value, dict) else value
     if not any(isinstance(part, dict | list) for part in inner):
         return json.dumps(value)
-    parts = [_lines(part, f"{end} ") if isinstance(part, dict | list) else json.dumps(part) for part in inner]
+    parts = [
+        _lines(part, f"{end} ") if isinstance(part, dict | list) else json.dumps(part)
+        for part in inner
+    ]
     if isinstance(value, dict):
-        parts = [f"{json.dumps(key)}: {part}" for key, part in zip(value, parts, strict=True)]
+        parts = [
+            f"{json.dumps(key)}: {part}" for key, part in zip(value, parts, strict=True)
+        ]
     first, last = json.dumps(type(value)())
     return f"{first}{end} {f',{end} '.join(parts)}{end}{last}"
 
@@ -89,7 +102,9 @@ def read_json(path: str | Path, fix: str) -> dict:
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}); {fix}") from error
     if found.pop("checksum", known := _checksum(found)) != known:
-        raise ValueError(f"{path} is damaged, or was changed by hand: its checksum is another's; {fix}")
+        raise ValueError(
+            f"{path} is damaged, or was changed by hand: its checksum is another's; {fix}"
+        )
     return found
 
 

@@ -33,9 +33,15 @@ class Task:
     points: int  # for a right answer; 0 where it is not graded
     minutes: int
     exercise: Exercise | None = None  # None for a question that is answered in words
-    examples: list[str] = field(default_factory=list)  # arguments, as a student would write them
-    read: str = ""  # the number of a chapter, and its section that teaches what is asked for
-    parts: tuple[str, ...] = ()  # what each part of the answer is, where the parts count alone
+    examples: list[str] = field(
+        default_factory=list
+    )  # arguments, as a student would write them
+    read: str = (
+        ""  # the number of a chapter, and its section that teaches what is asked for
+    )
+    parts: tuple[
+        str, ...
+    ] = ()  # what each part of the answer is, where the parts count alone
     rubric: str = ""  # of a question in words: what earns which points, by a person
     book: str = ""  # the number of the book's exercise that it is
 
@@ -49,7 +55,9 @@ class Task:
         assert self.exercise
         exercise = replace(self.exercise)
         exercise.cases = exercise.drawn(seed)
-        assert exercise.wanted  # a reference that fails here would cost everybody's points
+        assert (
+            exercise.wanted
+        )  # a reference that fails here would cost everybody's points
         return exercise
 
 
@@ -71,11 +79,15 @@ def homework(number: int) -> Homework:
     check_between("homework", number, NUMBERS[0], NUMBERS[-1])
     spec = spec_from_file_location(f"homework_{number}", source(number))
     assert spec and spec.loader
-    file = sys.modules[spec.name] = module_from_spec(spec)  # where its functions' source is looked for
+    file = sys.modules[spec.name] = module_from_spec(
+        spec
+    )  # where its functions' source is looked for
     spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
     points = sum(task.points for task in file.TASKS)
-    return Homework(number, f"Homework {number}", file.TITLE, file.CHAPTERS, points, tasks)
+    return Homework(
+        number, f"Homework {number}", file.TITLE, file.CHAPTERS, points, tasks
+    )
 
 
 def source(number: int) -> Path:
@@ -88,7 +100,9 @@ def make_references() -> None:
     """Make what the class has not yet; what is there stays, with what a teacher added."""
     for number in NUMBERS:
         if not (MADE / f"h{number}.py").exists():
-            write_atomic(MADE / f"h{number}.py", varied(number, random.SystemRandom()).encode())
+            write_atomic(
+                MADE / f"h{number}.py", varied(number, random.SystemRandom()).encode()
+            )
     homework.cache_clear()
 
 
@@ -108,6 +122,8 @@ def book(number: str, points: int = 0) -> Task:
     """A task that is an exercise of the book, one that asks for a function; its reference lies where students read."""
     entry = find(number)
     if not entry.inputs or entry.run or b'{"kind": "other"' in pack(entry.cases):
-        raise ValueError(f"expected an exercise that asks for a function of numbers, got {number}: try 05.b")
+        raise ValueError(
+            f"expected an exercise that asks for a function of numbers, got {number}: try 05.b"
+        )
     text = f"This is exercise {number} of the book. Write your answer to it once more, under this name."
     return Task(f"Exercise {number}", text, points, 10, entry, book=number)

@@ -37,7 +37,10 @@ def example(task, got, *want):
 
 def write_homework(folder: Path) -> list[Path]:
     """Write the four notebooks into a folder; their checks answer in the language that is chosen now."""
-    return [_write(folder / f"homework-{number}.ipynb", homework(number)) for number in NUMBERS]
+    return [
+        _write(folder / f"homework-{number}.ipynb", homework(number))
+        for number in NUMBERS
+    ]
 
 
 def _write(path: Path, work: Homework) -> Path:
@@ -52,7 +55,9 @@ def _write(path: Path, work: Homework) -> Path:
         head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)"
         cells.append(v4.new_markdown_cell(f"{head}\n\n{task.text}"))
         if task.exercise:
-            cells += map(v4.new_code_cell, _coded(number, task, task.exercise.reference))
+            cells += map(
+                v4.new_code_cell, _coded(number, task, task.exercise.reference)
+            )
         else:
             cells.append(v4.new_markdown_cell(f"{ANSWER}{number}\n\n…"))
     for i, cell in enumerate(cells):
@@ -69,6 +74,9 @@ def _coded(number: str, task: Task, reference: Callable) -> list[str]:
     for example in task.examples:
         want = reference(*eval(f"({example},)", {"torch": torch}))
         parts = want if isinstance(want, list | tuple) else [want]
-        wants = [str(torch.as_tensor(x).double().mul(1e4).round().div(1e4).tolist()) for x in parts]
+        wants = [
+            str(torch.as_tensor(x).double().mul(1e4).round().div(1e4).tolist())
+            for x in parts
+        ]
         tries.append(f'example("{number}", {task.name}({example}), {", ".join(wants)})')
     return [stub, "\n".join(tries)]

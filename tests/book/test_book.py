@@ -44,7 +44,9 @@ def test_every_chapter_is_in_the_table_of_contents():
         name for name in listed if re.match(r"book/\d\d-", name)
     ]
     for name in listed:
-        assert any((ROOT / f"{name}{ending}").is_file() for ending in (".md", ".ipynb")), f"{name} is missing"
+        assert any(
+            (ROOT / f"{name}{ending}").is_file() for ending in (".md", ".ipynb")
+        ), f"{name} is missing"
 
 
 @chapter
@@ -76,11 +78,15 @@ def test_the_book_is_no_longer_than_it_may_be():
 @chapter
 def test_set_up_cells(path):
     first, second, *_ = cells(path)
-    assert {"colab-setup", "remove-cell"} <= {*tags(first)}, "the first code cell is the one for Colab"
+    assert {"colab-setup", "remove-cell"} <= {*tags(first)}, (
+        "the first code cell is the one for Colab"
+    )
     assert source(first) == colab_cell(read_url()), "run: make set-url"
     assert sum("colab-setup" in tags(cell) for cell in cells(path)) == 1
     assert "vl.seed_everything(0)" in source(second), "the second code cell seeds"
-    assert "vl.__version__" in source(second), "the second code cell says which versions run"
+    assert "vl.__version__" in source(second), (
+        "the second code cell says which versions run"
+    )
 
 
 @chapter
@@ -89,10 +95,16 @@ def test_outputs_in_git(path):
     for number, cell in enumerate(cells(path), 1):
         for output in cell["outputs"]:
             kinds = list(output.get("data", {}))
-            large = any(kind.startswith(("image/", "video/", "application/")) for kind in kinds)
-            assert not large and len(json.dumps(output)) < 4000, f"code cell {number}: make refresh"
+            large = any(
+                kind.startswith(("image/", "video/", "application/")) for kind in kinds
+            )
+            assert not large and len(json.dumps(output)) < 4000, (
+                f"code cell {number}: make refresh"
+            )
             if output["output_type"] == "error":
-                assert "raises-exception" in tags(cell), f"code cell {number} keeps an {output['ename']}"
+                assert "raises-exception" in tags(cell), (
+                    f"code cell {number} keeps an {output['ename']}"
+                )
     counts = [cell["execution_count"] for cell in cells(path)]
     assert None not in counts, "a code cell has not been run: make refresh"
     assert counts == sorted(counts), "the cells were not run from top to bottom"
@@ -104,32 +116,55 @@ def test_outputs_in_git(path):
 @chapter
 def test_golden_text(path):
     golden = [cell for cell in cells(path) if "nbval-check-output" in tags(cell)]
-    assert len(golden) >= 3, "tag at least three cells whose printed text is the lesson nbval-check-output"
+    assert len(golden) >= 3, (
+        "tag at least three cells whose printed text is the lesson nbval-check-output"
+    )
     for cell in golden:
         kinds = {output["output_type"] for output in cell["outputs"]}
-        assert kinds & {"stream", "execute_result", "error"}, f"keeps no text to compare:\n{source(cell)}"
+        assert kinds & {"stream", "execute_result", "error"}, (
+            f"keeps no text to compare:\n{source(cell)}"
+        )
 
 
 @chapter
 def test_the_template(path):
     """Title and promise, the box at the top with its four parts, what goes wrong, advice, and the last sections."""
     text = prose(path)
-    assert re.match(r"(\([\w-]+\)=\n)?# .+\n\n[^#\s]", text), "title, then the one-line promise"
-    box = re.search(r"\{admonition\} At a glance\n:class:[^\n]*\bglance\b(.+?)\n:::", text, re.S)[1]
-    parts = (r"\bcan\b|be able to", "need first", r"\bminutes to read\b", "In the paper", r"cite:[pt]\}`dos")
-    assert not [part for part in parts if not re.search(part, box)], "not in the box at the top"
+    assert re.match(r"(\([\w-]+\)=\n)?# .+\n\n[^#\s]", text), (
+        "title, then the one-line promise"
+    )
+    box = re.search(
+        r"\{admonition\} At a glance\n:class:[^\n]*\bglance\b(.+?)\n:::", text, re.S
+    )[1]
+    parts = (
+        r"\bcan\b|be able to",
+        "need first",
+        r"\bminutes to read\b",
+        "In the paper",
+        r"cite:[pt]\}`dos",
+    )
+    assert not [part for part in parts if not re.search(part, box)], (
+        "not in the box at the top"
+    )
     assert re.search(r"\{admonition\} What goes wrong.*\n:class:.*\bgoes-wrong\b", text)
     wanted = ["What to take", "Key terms", "Exercises", "References"]
-    assert [name for name in re.findall(r"^## +(.+?)\s*$", text, re.M) if name in wanted] == wanted
+    assert [
+        name for name in re.findall(r"^## +(.+?)\s*$", text, re.M) if name in wanted
+    ] == wanted
     assert "{bibliography}" in text
     advice = text.split("## What to take")[1].split("\n## ")[0]
-    assert 3 <= len(re.findall("^- ", advice, re.M)) <= 5, "three to five sentences of advice"
+    assert 3 <= len(re.findall("^- ", advice, re.M)) <= 5, (
+        "three to five sentences of advice"
+    )
 
 
 @chapter
 def test_the_bug_runs(path):
     """What goes wrong is shown, not told: code runs in the section of the box."""
-    shown = [source(cell) if cell["cell_type"] == "markdown" else "<code>" for cell in read(path)["cells"]]
+    shown = [
+        source(cell) if cell["cell_type"] == "markdown" else "<code>"
+        for cell in read(path)["cells"]
+    ]
     sections = re.split("^## ", "\n".join(shown), flags=re.M)
     (section,) = [each for each in sections if "{admonition} What goes wrong" in each]
     assert "<code>" in section
@@ -149,29 +184,51 @@ def test_titles_agree(path):
 @pytest.mark.parametrize("path", [*PAGES, *AROUND], ids=lambda path: path.name)
 def test_planned_is_said_of_planned_chapters_only(path):
     text = prose(path)
-    for words in re.findall(r"[Cc]hapters?((?:(?![Cc]hapter|planned).){1,40})planned", text):
+    for words in re.findall(
+        r"[Cc]hapters?((?:(?![Cc]hapter|planned).){1,40})planned", text
+    ):
         named = {f"{int(n):02d}" for n in re.findall(r"\b\d\d?\b", words)}
-        assert not named & NUMBERS, f"{path.name} says of a chapter that exists that it is planned: {words!r}"
+        assert not named & NUMBERS, (
+            f"{path.name} says of a chapter that exists that it is planned: {words!r}"
+        )
 
 
 @chapter
 def test_boxes_that_should_fold_do(path):
-    open_ = re.findall(r"\{admonition\} ([^\n]*)\n:class:[^\n]*\bdropdown\b", prose(path))
-    assert not open_, f"write {{dropdown}}, not {{admonition}}: the theme leaves it open: {open_}"
+    open_ = re.findall(
+        r"\{admonition\} ([^\n]*)\n:class:[^\n]*\bdropdown\b", prose(path)
+    )
+    assert not open_, (
+        f"write {{dropdown}}, not {{admonition}}: the theme leaves it open: {open_}"
+    )
 
 
 @chapter
 def test_exercises_have_folded_solutions(path):
     text = prose(path)
-    exercises = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n(?::\w+:[^\n]*\n)*?:label: *(\S+)", text)
-    solutions = re.findall(r"\{solution(?:-start)?\} *(\S+)\n((?::\w+:[^\n]*\n)*)", text)
+    exercises = re.findall(
+        r"\{exercise(?:-start)?\}[^\n]*\n(?::\w+:[^\n]*\n)*?:label: *(\S+)", text
+    )
+    solutions = re.findall(
+        r"\{solution(?:-start)?\} *(\S+)\n((?::\w+:[^\n]*\n)*)", text
+    )
     core = re.findall(r"\{exercise(?:-start)?\}", text.split("### More exercises")[0])
-    assert 3 <= len(exercises) <= 8 and len(core) <= 5, "3 to 8 exercises, five of them before More exercises"
-    assert sorted(exercises) == sorted(label for label, _ in solutions), "each exercise has one solution"
+    assert 3 <= len(exercises) <= 8 and len(core) <= 5, (
+        "3 to 8 exercises, five of them before More exercises"
+    )
+    assert sorted(exercises) == sorted(label for label, _ in solutions), (
+        "each exercise has one solution"
+    )
     for label, options in solutions:
-        assert re.search(r":class:.*\bdropdown\b", options), f"the solution of {label} is not folded"
-    graded = re.findall(r"[Dd]ifficulty[^\n]*\b\d+ minutes", text.split("## Exercises")[1])
-    assert len(graded) >= len(exercises), "each exercise says how difficult it is and its minutes"
+        assert re.search(r":class:.*\bdropdown\b", options), (
+            f"the solution of {label} is not folded"
+        )
+    graded = re.findall(
+        r"[Dd]ifficulty[^\n]*\b\d+ minutes", text.split("## Exercises")[1]
+    )
+    assert len(graded) >= len(exercises), (
+        "each exercise says how difficult it is and its minutes"
+    )
 
 
 @chapter
@@ -183,19 +240,29 @@ def test_alt_text_is_a_sentence(path):
 
 
 def test_nothing_large_in_git():
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True
+    )
     if listing.returncode:
         pytest.skip("not a git checkout")
     sizes = {
-        name: (ROOT / name).stat().st_size for name in listing.stdout.split("\0") if (ROOT / name).is_file()
+        name: (ROOT / name).stat().st_size
+        for name in listing.stdout.split("\0")
+        if (ROOT / name).is_file()
     }
     assert max(sizes.values()) <= 12e6, max(sizes, key=sizes.get)
-    results = sum(size for name, size in sizes.items() if name.startswith("vitlib/results/"))
+    results = sum(
+        size for name, size in sizes.items() if name.startswith("vitlib/results/")
+    )
     assert results <= 25e6, f"vitlib/results holds {results / 1e6:.1f} MB"
 
 
 def test_the_package_carries_all_that_lies_in_it():
-    held = {path for path in (ROOT / "vitlib").rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    held = {
+        path
+        for path in (ROOT / "vitlib").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
     assert held <= {*colab.contents()}
 
 
@@ -224,7 +291,9 @@ def test_the_front_door_leads_to_the_title_page():
 def test_images_have_alt_text(name):
     for image in soup(name).find_all("img"):
         alt = (image.get("alt") or "").strip()
-        file = re.search(r"\.(png|svg|jpe?g|gif|webp)$|^[./_\w-]*/[\w./-]*$|^[0-9a-f]{16,}", alt)
+        file = re.search(
+            r"\.(png|svg|jpe?g|gif|webp)$|^[./_\w-]*/[\w./-]*$|^[0-9a-f]{16,}", alt
+        )
         assert " " in alt and not file, f"{image.get('src')} is described as {alt!r}"
 
 
@@ -243,20 +312,30 @@ def anchors(name: str) -> set[str]:
     return {tag[key] for tag in found for key in ("id", "name") if tag.get(key)}
 
 
-@pytest.mark.parametrize("name", [*toc_pages(), *(f"zh/{name}" for name in toc_pages())])
+@pytest.mark.parametrize(
+    "name", [*toc_pages(), *(f"zh/{name}" for name in toc_pages())]
+)
 def test_internal_links_lead_somewhere(name):
     here = (HTML / f"{name}.html").resolve()
     for link in soup(name).find_all("a", href=True):
         address = urlsplit(link["href"])
         if address.scheme or address.netloc:
             continue
-        target = (here.parent / unquote(address.path)).resolve() if address.path else here
-        assert target.is_file(), f"broken link {link['href']!r} ({link.get_text(strip=True)!r})"
+        target = (
+            (here.parent / unquote(address.path)).resolve() if address.path else here
+        )
+        assert target.is_file(), (
+            f"broken link {link['href']!r} ({link.get_text(strip=True)!r})"
+        )
         if address.fragment and target.suffix == ".html" and address.fragment != "top":
             other = target.relative_to(HTML.resolve()).with_suffix("").as_posix()
-            state = re.match("(lab|learn|way)-", address.fragment)  # of an explorer, which need only be there
+            state = re.match(
+                "(lab|learn|way)-", address.fragment
+            )  # of an explorer, which need only be there
             there = (
-                soup(other).find(f"vit-{state[1]}") if state else unquote(address.fragment) in anchors(other)
+                soup(other).find(f"vit-{state[1]}")
+                if state
+                else unquote(address.fragment) in anchors(other)
             )
             assert there, f"no anchor {link['href']!r}"
 
@@ -267,8 +346,13 @@ def maps(article, lit: list[str]) -> list:
     assert ["wide" in drawing["class"] for drawing in drawings] == [True, False]
     for drawing in drawings:
         parts = drawing.find_all(class_="part")
-        assert sorted(part["data-part"] for part in parts) == [part.number for part in PARTS]
-        assert all(part.name == "a" and part["href"].startswith(part["data-part"]) for part in parts)
+        assert sorted(part["data-part"] for part in parts) == [
+            part.number for part in PARTS
+        ]
+        assert all(
+            part.name == "a" and part["href"].startswith(part["data-part"])
+            for part in parts
+        )
         assert all(len(part["aria-label"]) > 30 for part in parts)
         assert [part["data-part"] for part in drawing.find_all(class_="lit")] == lit
     return drawings
@@ -282,7 +366,9 @@ def test_the_map_opens_the_chapter(path):
         (here,) = drawing.find_all(attrs={"aria-current": True})
         assert here["data-part"] == path.stem[:2] and here["aria-current"] == "page"
         assert "you are here" in here["aria-label"]
-        assert drawing.get_text().count("you are here") == 2  # the tooltip, and the words on the map
+        assert (
+            drawing.get_text().count("you are here") == 2
+        )  # the tooltip, and the words on the map
     (place,) = article.find_all("nav", class_="vit-map-place")
     before = place.find_previous_sibling()
     assert before.name == "p" and before.find_previous_sibling().name == "h1"
@@ -291,17 +377,26 @@ def test_the_map_opens_the_chapter(path):
 def test_the_whole_map_has_its_own_page():
     article = soup("book/map").find("article")
     maps(article, [])
-    in_words = [row.find("a")["href"] for row in article.select("table tr") if row.find("a")]
-    assert in_words == [f"{part.page}.html" for part in PARTS], "for those who do not see the map"
+    in_words = [
+        row.find("a")["href"] for row in article.select("table tr") if row.find("a")
+    ]
+    assert in_words == [f"{part.page}.html" for part in PARTS], (
+        "for those who do not see the map"
+    )
 
 
 @chapter
 def test_numbers_begin_with_the_chapters(path):
     """Equations, figures and exercises are counted within their chapter."""
     article, number = soup(f"book/{path.stem}").find("article"), int(path.stem[:2])
-    equations = [re.sub(r"[^\d.]", "", each.get_text()) for each in article.find_all(class_="eqno")]
+    equations = [
+        re.sub(r"[^\d.]", "", each.get_text())
+        for each in article.find_all(class_="eqno")
+    ]
     assert equations == [f"{number}.{i}" for i in range(1, len(equations) + 1)]
-    titles = [each.get_text() for each in article.select("div.exercise > p.admonition-title")]
+    titles = [
+        each.get_text() for each in article.select("div.exercise > p.admonition-title")
+    ]
     assert len(titles) >= 3
     for i, title in enumerate(titles, 1):
         assert f"Exercise {number}.{i} " in title
@@ -315,7 +410,10 @@ def test_buttons_lead_only_to_the_books_address(name):
     place = read_url().removeprefix("https://")
     launch = soup(name).find_all("a", href=re.compile("colab.research"))
     header = soup(name).find(class_="article-header-buttons")
-    for link in [*launch, *(header.find_all("a", href=re.compile("^http")) if header else [])]:
+    for link in [
+        *launch,
+        *(header.find_all("a", href=re.compile("^http")) if header else []),
+    ]:
         assert place and place.removeprefix("github.com/") in link["href"]
 
 
@@ -324,7 +422,11 @@ def test_no_directive_is_left_unread(name):
     """Text such as `{ref}` or `:::` on a page is MyST that was mistyped."""
     article = soup(name).find("article")
     for element in article.find_all(["p", "li", "td"]):
-        parts = [part for part in element.find_all(string=True) if not part.find_parent(["pre", "code"])]
+        parts = [
+            part
+            for part in element.find_all(string=True)
+            if not part.find_parent(["pre", "code"])
+        ]
         text = "".join(parts)
         roles = r"ref|numref|eq|cite(:\w)?|doc|py:\w+|glue\S*|term|result|model|live|download"
         found = re.search(rf":::|\{{({roles})\}}|^\s*```", text)

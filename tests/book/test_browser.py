@@ -4,7 +4,16 @@ images that are there, words that can be read, no page wider than a phone. Witho
 import re
 
 import pytest
-from browsing import CONTRAST, built, check_letters, check_map, needs_browser, opened, show, unscripted
+from browsing import (
+    CONTRAST,
+    built,
+    check_letters,
+    check_map,
+    needs_browser,
+    opened,
+    show,
+    unscripted,
+)
 
 from page.browser import HTML
 
@@ -60,8 +69,13 @@ FAINT = f"""() => {{
 def test_equations_are_rendered_here(visited):
     """Each that is shown has a size; none holds an error or a stop for the Tab key."""
     tab, _ = visited
-    assert tab.locator("article .math math").count() == tab.locator("article .math").count()
-    assert not tab.locator("merror, article .math[tabindex], article .math [tabindex]").count()
+    assert (
+        tab.locator("article .math math").count()
+        == tab.locator("article .math").count()
+    )
+    assert not tab.locator(
+        "merror, article .math[tabindex], article .math [tabindex]"
+    ).count()
     small = tab.evaluate(
         """() => {
             const folded = [...document.querySelectorAll('article details:not([open])')];
@@ -77,9 +91,13 @@ def test_equations_are_rendered_here(visited):
 
 def test_images_are_shown_and_described(visited):
     tab, _ = visited
-    tab.evaluate("document.querySelectorAll('img').forEach(image => image.loading = 'eager')")
+    tab.evaluate(
+        "document.querySelectorAll('img').forEach(image => image.loading = 'eager')"
+    )
     tab.wait_for_function("[...document.images].every(image => image.complete)")
-    images = tab.evaluate("[...document.images].map(i => [i.getAttribute('src'), i.alt, i.naturalWidth])")
+    images = tab.evaluate(
+        "[...document.images].map(i => [i.getAttribute('src'), i.alt, i.naturalWidth])"
+    )
     for source, alt, width in images:
         assert width > 0, f"not shown: {source}"
         assert " " in alt.strip(), f"no real alt text: {source}"
@@ -145,7 +163,9 @@ def test_the_map_can_be_used_by_keyboard(visited):
         tab.keyboard.press("Shift+Tab")
         tab.keyboard.press("Tab")  # a browser shows the focus when keys have moved it
         focused = tab.locator("svg.vit-map.wide a.part:focus-visible > .box")
-        assert focused.evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
+        assert (
+            focused.evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
+        )
 
 
 def test_the_page_was_quiet_all_along(visited):

@@ -18,7 +18,10 @@ UPWARD = """() => {
     scrollBy({top: -40, behavior: 'instant'});
     return document.getElementById('pst-back-to-top').style.display === 'block';
 }"""
-LIGHTER = ["region", "landmark-unique"]  # axe calls them moderate; none is left all the same
+LIGHTER = [
+    "region",
+    "landmark-unique",
+]  # axe calls them moderate; none is left all the same
 LESS = """() => { // what makes axe slow and holds nothing to judge: colours of code, insides of drawings and equations
     document.querySelectorAll('pre, em.sig-param, .sig-return').forEach(each => {
         const button = each.querySelector('button');
@@ -35,7 +38,9 @@ LESS = """() => { // what makes axe slow and holds nothing to judge: colours of 
 
 def faults(tab, colours: bool) -> list[str]:
     """What axe-core calls serious or critical on the page as it is shown, with or without its colours; and LIGHTER."""
-    rules = dict.fromkeys(("target-size", "label-content-name-mismatch"), {"enabled": True})
+    rules = dict.fromkeys(
+        ("target-size", "label-content-name-mismatch"), {"enabled": True}
+    )
     rules |= {"color-contrast": {"enabled": colours}}
     return tab.evaluate(
         """async ([rules, lighter]) => (await axe.run(document, {rules, resultTypes: ['violations']})).violations
@@ -60,7 +65,9 @@ def test_axe_finds_nothing_serious(browser, address, axe, page):
             show(tab, dark=True)
             found += faults(tab, colours=True)
         show(tab, dark=True, width=390)
-        tab.wait_for_timeout(400)  # the theme looks a while after a change of size at what scrolls
+        tab.wait_for_timeout(
+            400
+        )  # the theme looks a while after a change of size at what scrolls
         assert not found + faults(tab, page in COLOURED)
 
 
@@ -99,7 +106,11 @@ def test_the_theme_switch_keeps_the_focus_and_says_its_mode(chapter):
         chapter.keyboard.press("Enter")
         assert switch.evaluate("button => button === document.activeElement")
         names.add(switch.get_attribute("aria-label"))
-    assert names == {"Color mode: Light", "Color mode: Dark", "Color mode: System Settings"}
+    assert names == {
+        "Color mode: Light",
+        "Color mode: Dark",
+        "Color mode: System Settings",
+    }
 
 
 def test_only_what_scrolls_is_a_tab_stop(chapter):
@@ -111,17 +122,28 @@ def test_only_what_scrolls_is_a_tab_stop(chapter):
         chapter.wait_for_timeout(500)
         found = chapter.evaluate(state)
         assert all(scrolls == stop == bool(name) for scrolls, stop, name in found)
-    assert sum(scrolls for scrolls, *_ in found) > 20, "nothing scrolls on a phone: is this the chapter?"
+    assert sum(scrolls for scrolls, *_ in found) > 20, (
+        "nothing scrolls on a phone: is this the chapter?"
+    )
     shadow = chapter.locator("pre[data-scrolls]").first.evaluate(
         "pre => getComputedStyle(pre).backgroundAttachment"
     )
     assert shadow.startswith("local, local, scroll")
 
 
-def test_tables_scroll_in_a_box_that_has_a_name_and_rows_keep_theirs_in_sight(browser, address):
-    with opened(browser, f"{address}/{built('book/data-and-models')}", width=390) as (tab, _):
-        boxes = tab.locator(".pst-scrollable-table-container[tabindex='0'][role=region]")
-        assert boxes.count() >= 3 and "Table in" in boxes.first.get_attribute("aria-label")
+def test_tables_scroll_in_a_box_that_has_a_name_and_rows_keep_theirs_in_sight(
+    browser, address
+):
+    with opened(browser, f"{address}/{built('book/data-and-models')}", width=390) as (
+        tab,
+        _,
+    ):
+        boxes = tab.locator(
+            ".pst-scrollable-table-container[tabindex='0'][role=region]"
+        )
+        assert boxes.count() >= 3 and "Table in" in boxes.first.get_attribute(
+            "aria-label"
+        )
         display = "table => getComputedStyle(table).display"
         assert tab.locator("article table").first.evaluate(display) == "table"
         table = tab.locator(".pst-scrollable-table-container[data-scrolls]").first
@@ -141,11 +163,17 @@ def test_back_to_top_steps_aside_for_an_explorer(browser, address, root):
         for width in (320, 390, 768, 1100, 1280, 1920):
             show(tab, width=width)
             tab.evaluate("scrollTo({top: 9e9, behavior: 'instant'})")
-            tab.wait_for_function("document.getElementById('pst-back-to-top').style.display === 'none'")
+            tab.wait_for_function(
+                "document.getElementById('pst-back-to-top').style.display === 'none'"
+            )
             tab.wait_for_function(shown, arg="visible")
             tab.wait_for_function(UPWARD)  # the theme shows it on the way up
-            assert up.is_visible() == (width < 1200), "the theme shows none beside the contents"
-            explorer.evaluate("one => one.scrollIntoView({block: 'center', behavior: 'instant'})")
+            assert up.is_visible() == (width < 1200), (
+                "the theme shows none beside the contents"
+            )
+            explorer.evaluate(
+                "one => one.scrollIntoView({block: 'center', behavior: 'instant'})"
+            )
             tab.wait_for_function(shown, arg="hidden")
 
 
@@ -163,16 +191,28 @@ def test_words_of_code_stay_whole_in_a_line(chapter):
 def test_a_guess_is_checked_and_shown(chapter):
     """By keyboard: right, a known mistake, an unknown word; then the answer itself."""
     show(chapter)
-    guess, word = (chapter.locator("form.guess").filter(has_text=number) for number in ("05.a", "05.4"))
-    for field, text in zip(guess.locator("input").all(), ("1", "65", "65"), strict=True):
+    guess, word = (
+        chapter.locator("form.guess").filter(has_text=number)
+        for number in ("05.a", "05.4")
+    )
+    for field, text in zip(
+        guess.locator("input").all(), ("1", "65", "65"), strict=True
+    ):
         field.fill(text)
     guess.locator("input").last.press("Enter")
     lines = guess.get_by_role("status").inner_text().splitlines()
-    assert lines == ["norm1: right", "mlp: not yet: the MLP is given one token at a time", "attn: right"]
+    assert lines == [
+        "norm1: right",
+        "mlp: not yet: the MLP is given one token at a time",
+        "attn: right",
+    ]
     chapter.locator("details.more > summary").click()
     word.locator("input").fill("the softmax")
     word.locator("input").press("Enter")
-    assert "unknown word “the softmax”; the known ones are k, q, v" in word.get_by_role("status").inner_text()
+    assert (
+        "unknown word “the softmax”; the known ones are k, q, v"
+        in word.get_by_role("status").inner_text()
+    )
     word.get_by_role("button", name="Show").click()
     assert word.get_by_role("status").inner_text().startswith("k.")
 

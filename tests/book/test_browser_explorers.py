@@ -38,16 +38,26 @@ EXPLORED = {  # in the order of the text
 
 def wake(tab) -> None:
     """Scrolls to each explorer, waits until it is ready, and opens what is folded in it."""
-    for name in set(tab.evaluate("[...document.querySelectorAll('.bd-article *')].map(e => e.localName)")):
+    for name in set(
+        tab.evaluate(
+            "[...document.querySelectorAll('.bd-article *')].map(e => e.localName)"
+        )
+    ):
         if name.startswith("vit-"):
             for one in tab.locator(name).all():
                 one.scroll_into_view_if_needed()
-                tab.wait_for_function("one => one.dataset.ready", arg=one.element_handle())
+                tab.wait_for_function(
+                    "one => one.dataset.ready", arg=one.element_handle()
+                )
                 assert one.get_attribute("data-ready") == "yes"
-                one.evaluate("one => one.shadowRoot.querySelectorAll('details').forEach(e => e.open = true)")
+                one.evaluate(
+                    "one => one.shadowRoot.querySelectorAll('details').forEach(e => e.open = true)"
+                )
 
 
-@pytest.fixture(scope="module", params=[*EXPLORED, *(f"zh/{page}" for page in EXPLORED)])
+@pytest.fixture(
+    scope="module", params=[*EXPLORED, *(f"zh/{page}" for page in EXPLORED)]
+)
 def woken(request, browser):
     """A page with all its explorers at work, opened from the disk."""
     with opened(browser, (HTML / built(request.param)).as_uri()) as (tab, wrong):
@@ -56,7 +66,9 @@ def woken(request, browser):
 
 
 def test_the_book_has_them_where_they_belong():
-    texts = {page: (HTML / built(page)).read_text(encoding="utf-8") for page in toc_pages()}
+    texts = {
+        page: (HTML / built(page)).read_text(encoding="utf-8") for page in toc_pages()
+    }
     found = {page: re.findall(r"<(vit-\w+)[ >]", text) for page, text in texts.items()}
     assert {page: tags for page, tags in found.items() if tags} == EXPLORED
 
@@ -69,11 +81,15 @@ def test_nothing_goes_wrong_and_nothing_is_asked_for(woken):
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)])
-def test_axe_finds_nothing_serious_in_them_and_they_stay_inside_the_page(woken, axe, width, dark):
+def test_axe_finds_nothing_serious_in_them_and_they_stay_inside_the_page(
+    woken, axe, width, dark
+):
     """With colours, folded parts open."""
     tab, _, names = woken
     show(tab, dark=dark, width=width)
-    tab.evaluate("scrollTo(0, 0)")  # where the bar above the text covers none of their buttons
+    tab.evaluate(
+        "scrollTo(0, 0)"
+    )  # where the bar above the text covers none of their buttons
     tab.evaluate(axe)
     found = tab.evaluate(
         """async names => (await axe.run({include: names.map(name => [name])}, {resultTypes: ['violations'],
@@ -105,7 +121,9 @@ def test_canvases_follow_the_theme(woken):
     light = tab.evaluate(pictures)
     show(tab, dark=True)
     dark = tab.evaluate(pictures)
-    assert len(light) == len([name for name in names if name in ("vit-lab", "vit-attention", "vit-triangle")])
+    assert len(light) == len(
+        [name for name in names if name in ("vit-lab", "vit-attention", "vit-triangle")]
+    )
     assert all(one != other for one, other in zip(light, dark, strict=True))
 
 
@@ -124,28 +142,45 @@ def test_a_picture_stands_there_without_scripts_and_on_paper(browser, page):
 
 def stills(tab) -> int:
     """How many explorers show their picture, with a description."""
-    images = tab.locator(", ".join(f"{name} img:visible" for name in {*sum(EXPLORED.values(), [])})).all()
+    images = tab.locator(
+        ", ".join(f"{name} img:visible" for name in {*sum(EXPLORED.values(), [])})
+    ).all()
     for image in images:
         assert len(image.get_attribute("alt")) > 60
-        assert image.evaluate("image => image.decode().then(() => image.clientWidth > 400)")
+        assert image.evaluate(
+            "image => image.decode().then(() => image.clientWidth > 400)"
+        )
     return len(images)
 
 
 # one is near from the start
-AT_THE_TOP = ("book/intro", "book/way", "book/microscope", LAB, "book/learns", "book/06-encoder")
+AT_THE_TOP = (
+    "book/intro",
+    "book/way",
+    "book/microscope",
+    LAB,
+    "book/learns",
+    "book/06-encoder",
+)
 FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]
     .filter(file => /_images|_static.(figures|vit)|_static.\\w+.(css|js)|book.[\\w-]+.html/.test(file.name))
     .map(file => [file.decodedBodySize, file.name.replace(/.*[/]|[?].*/g, '')])"""
 
 
 @pytest.mark.parametrize("page", EXPLORED)
-def test_explorers_load_when_they_come_into_view_and_weigh_little(browser, address, page):
+def test_explorers_load_when_they_come_into_view_and_weigh_little(
+    browser, address, page
+):
     """At most 3 MB with all of them; of it nothing but boot.js before one is near."""
     with opened(browser, f"{address}/{built(page)}") as (tab, wrong):
         if page not in AT_THE_TOP:
             tab.wait_for_load_state("networkidle")
             early = [name for _, name in tab.evaluate(FILES)]
-            assert "boot.js" in early and "explorer.js" not in early and "vit.js" not in early
+            assert (
+                "boot.js" in early
+                and "explorer.js" not in early
+                and "vit.js" not in early
+            )
         wake(tab)
         files = tab.evaluate(FILES)
         assert sum(size for size, _ in files) <= 3e6, sorted(files, reverse=True)[:9]
@@ -157,7 +192,11 @@ def test_other_pages_load_only_the_small_script(browser, address):
     with opened(browser, f"{address}/{built('book/02-patch-embedding')}") as (tab, _):
         tab.evaluate("scrollTo(0, document.body.scrollHeight)")
         tab.wait_for_load_state("networkidle")
-        ours = [name for _, name in tab.evaluate(FILES) if (HTML / "_static" / "vit" / name).is_file()]
+        ours = [
+            name
+            for _, name in tab.evaluate(FILES)
+            if (HTML / "_static" / "vit" / name).is_file()
+        ]
         assert ours == ["boot.js"]
         assert (Path(HTML) / "_static" / "vit" / "boot.js").stat().st_size < 4000
 
@@ -172,11 +211,19 @@ def test_the_contract_of_every_page(browser, address):
                 return [config, classes.length, card.parameters, Object.fromEntries(sizes)];
             }))"""
         )
-        canvas = "Object.assign(document.createElement('canvas'), {width: 50, height: 40})"
-        assert tab.evaluate(f"window.vit.pixels({canvas}).then(pixels => pixels.length)") == 3 * 32 * 32
+        canvas = (
+            "Object.assign(document.createElement('canvas'), {width: 50, height: 40})"
+        )
+        assert (
+            tab.evaluate(f"window.vit.pixels({canvas}).then(pixels => pixels.length)")
+            == 3 * 32 * 32
+        )
         assert len(models) >= 2
         for config, classes, parameters, sizes in models:
-            T, L = 1 + (config["img_size"] // config["patch_size"]) ** 2, config["depth"]
+            T, L = (
+                1 + (config["img_size"] // config["patch_size"]) ** 2,
+                config["depth"],
+            )
             assert classes == config["num_classes"] == 10 and parameters <= 600_000
             tokens = (L + 1) * T * config["embed_dim"]
             assert sizes == {
@@ -208,7 +255,9 @@ def test_the_tour_goes_from_its_first_step_to_its_last(browser, address, width, 
         lab.get_by_role("button", name="Take the tour").press("Enter")
         texts, parts = [], []
         for step in range(8):
-            untouched = lab.evaluate("lab => JSON.stringify(lab.state) === JSON.stringify(lab.fresh())")
+            untouched = lab.evaluate(
+                "lab => JSON.stringify(lab.state) === JSON.stringify(lab.fresh())"
+            )
             assert untouched and "?" in lab.locator(".tour p").inner_text()
             tab.keyboard.press("ArrowRight")  # the focus is on the slider
             tab.keyboard.press("Enter")
@@ -219,14 +268,25 @@ def test_the_tour_goes_from_its_first_step_to_its_last(browser, address, width, 
             assert not seen["hidden"], (step, seen)
             tab.keyboard.press("Enter")  # the focus is on Next, at last on Finish
         assert len(set(texts)) == 8 and all("%" in text for text in texts)
-        assert f"{100 * measured['shuffle all']['changed']['mean']:.0f}\u00a0%" in texts[3]
-        seen = [re.search(r"On this picture: (still|it changed its mind)", text)[1] for text in texts[1:7]]
-        assert seen == ["still", "it changed its mind"] * 2 + ["it changed its mind", "still"]
+        assert (
+            f"{100 * measured['shuffle all']['changed']['mean']:.0f}\u00a0%" in texts[3]
+        )
+        seen = [
+            re.search(r"On this picture: (still|it changed its mind)", text)[1]
+            for text in texts[1:7]
+        ]
+        assert seen == ["still", "it changed its mind"] * 2 + [
+            "it changed its mind",
+            "still",
+        ]
         most = max((what for what in measured if what.startswith("head ")),
                    key=lambda what: measured[what]["changed"]["mean"])  # fmt: skip
         assert most.removesuffix(" off") in texts[6] and "layers" in parts[7]
         head, layer = re.findall(r"\d+", most)
-        assert f"layer {layer}, head {head}" in parts[6] and "Position embeddings" in parts[5]
+        assert (
+            f"layer {layer}, head {head}" in parts[6]
+            and "Position embeddings" in parts[5]
+        )
         assert lab.locator(".tour p, .ringed").count() == 0
         assert lab.get_by_role("button", name="Take the tour").is_visible()
         assert wrong == []
@@ -235,7 +295,10 @@ def test_the_tour_goes_from_its_first_step_to_its_last(browser, address, width, 
 @pytest.mark.parametrize("model", LABS)
 def test_what_the_tour_says_holds_for_every_lab(model):
     """Its words for which of two shares is more, by at least five points."""
-    share = {what: entry["changed"]["mean"] for what, entry in LABS[model]["interventions"].items()}
+    share = {
+        what: entry["changed"]["mean"]
+        for what, entry in LABS[model]["interventions"].items()
+    }
     rising = [
         ("remove 32 at random", "paint 32 at random"),
         ("shuffle all", "swap quadrants"),
@@ -243,7 +306,9 @@ def test_what_the_tour_says_holds_for_every_lab(model):
         ("swap left and right", "swap top and bottom"),
         ("shuffle all", "swap top and bottom, shuffle inside rows"),
     ]
-    assert [(less, more) for less, more in rising if share[more] - share[less] < 0.05] == []
+    assert [
+        (less, more) for less, more in rising if share[more] - share[less] < 0.05
+    ] == []
     assert share["shuffle all, positions to zero"] == share["positions to zero"]
 
 
@@ -278,12 +343,16 @@ def test_a_state_has_its_link_and_its_lines_of_python(browser, at, state):
         shares = lab.evaluate(f"lab => (lab.set({state}), [...lab.result.probs])")
         lines, found = lab.locator("pre").inner_text(), {}
         exec(lines, found)
-        torch.testing.assert_close(found["logits"].softmax(-1)[0], torch.tensor(shares), rtol=0, atol=1e-3)
+        torch.testing.assert_close(
+            found["logits"].softmax(-1)[0], torch.tensor(shares), rtol=0, atol=1e-3
+        )
         lab.get_by_role("button", name="Link to this").click()
         tab.wait_for_function("location.hash")
         tab.reload()
         wake(tab)
-        assert lab.evaluate("lab => [...lab.result.probs]") == pytest.approx(shares, abs=1e-6)
+        assert lab.evaluate("lab => [...lab.result.probs]") == pytest.approx(
+            shares, abs=1e-6
+        )
         assert wrong == []
 
 
@@ -295,23 +364,36 @@ def test_the_dares_promises_are_kept(browser):
         model = vl.load_pretrained(dare.evaluate("dare => dare.name"))[0].eval()
         for at in range(dare.evaluate("dare => dare.pictures.length")):
             dare.evaluate(
-                "(dare, at) => (dare.pictures[at].click(), new Promise((done) => setTimeout(done)))", at
+                "(dare, at) => (dare.pictures[at].click(), new Promise((done) => setTimeout(done)))",
+                at,
             )
             bytes, turns = dare.evaluate("dare => [[...dare.bytes], dare.turns]")
             assert f" {len(turns)} " in dare.locator(".verdict + p").inner_text()
-            images = torch.tensor(bytes, dtype=torch.uint8).view(3, 32, 32).repeat(1 + len(turns), 1, 1, 1)
+            images = (
+                torch.tensor(bytes, dtype=torch.uint8)
+                .view(3, 32, 32)
+                .repeat(1 + len(turns), 1, 1, 1)
+            )
             for k, (row, column) in enumerate(divmod(place, 8) for place in turns):
-                images[k + 1 :, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = 128
+                images[
+                    k + 1 :, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4
+                ] = 128
             said = model(vl.normalize(images)).argmax(1).tolist()
             shown = "(dare, turns) => turns.map((_, k) => (dare.set({painted: turns.slice(0, k + 1)}), dare.turned))"
             wanted = [False] * (len(turns) - 1) + [True]
-            assert [one != said[0] for one in said[1:]] == dare.evaluate(shown, turns) == wanted
+            assert (
+                [one != said[0] for one in said[1:]]
+                == dare.evaluate(shown, turns)
+                == wanted
+            )
 
 
 def test_the_guides_links_open_their_states(browser):
     """All that a link of book/teach.md says is what its explorer then shows."""
     text, checked = (HTML / built("book/teach")).read_text(encoding="utf-8"), 0
-    for place, kind, state in re.findall(r'href="(\w+\.html#(lab|learn)-([\w-]+))"', text):
+    for place, kind, state in re.findall(
+        r'href="(\w+\.html#(lab|learn)-([\w-]+))"', text
+    ):
         with opened(browser, f"{(HTML / 'book').as_uri()}/{place}") as (tab, wrong):
             wake(tab)
             shown = tab.locator(f"vit-{kind}").first.evaluate(

@@ -21,7 +21,9 @@ SHIFT = """new Promise(done => new PerformanceObserver(list => {
 }).observe({type: 'layout-shift', buffered: true}) || setTimeout(() => done(0), 500))"""
 
 
-@pytest.fixture(scope="module", params=["book/intro", *(f"book/{path.stem}" for path in CHAPTERS)])
+@pytest.fixture(
+    scope="module", params=["book/intro", *(f"book/{path.stem}" for path in CHAPTERS)]
+)
 def page(request, browser, address):
     """One page of the book, as it comes to a phone, and its address."""
     with opened(browser, f"{address}/{built(request.param)}", width=390) as (tab, _):
@@ -70,8 +72,12 @@ def test_drawings_are_described_and_images_have_their_size(page):
     assert drawings or name == "book/intro"
     for role, label, *sizes in drawings:
         assert role == "img" and len(label) >= 20 and " " in label and all(sizes)
-    assert not tab.locator("article img:is(:not([width]), :not([height])), article .cell_output img").count()
-    ids = tab.evaluate("[...document.querySelectorAll('.drawing [id]')].map(each => each.id)")
+    assert not tab.locator(
+        "article img:is(:not([width]), :not([height])), article .cell_output img"
+    ).count()
+    ids = tab.evaluate(
+        "[...document.querySelectorAll('.drawing [id]')].map(each => each.id)"
+    )
     assert len(ids) == len(set(ids))
 
 
@@ -111,14 +117,21 @@ def test_wide_equations_stay_inside_themselves(phone, width):
             .map(one => one.querySelector('annotation').textContent)"""
     )
     assert not wide
-    for kind, overflow in (("div", "auto"), ("span", "visible")):  # cut off, a P looks like an F
+    for kind, overflow in (
+        ("div", "auto"),
+        ("span", "visible"),
+    ):  # cut off, a P looks like an F
         formulas = phone.locator(f"article {kind}.math")
-        found = formulas.evaluate_all("all => [...new Set(all.map(one => getComputedStyle(one).overflowX))]")
+        found = formulas.evaluate_all(
+            "all => [...new Set(all.map(one => getComputedStyle(one).overflowX))]"
+        )
         assert found == [overflow]
 
 
 def test_equations_icons_and_drawings_have_their_fonts(phone):
-    loaded = phone.evaluate("[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)")
+    loaded = phone.evaluate(
+        "[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)"
+    )
     ours = {"Patch by Patch Math", "Font Awesome 6 Free", "Patch by Patch Sans"}
     assert {family.strip('"') for family in loaded} == ours
     assert not weights(phone, r"^http.*\.(woff2?|ttf|otf)$")
@@ -129,7 +142,11 @@ def test_equations_are_drawn_without_scripts(browser, address, name):
     """Each that is shown has a size; test_browser.py sees to all pages with scripts."""
     with unscripted(browser, f"{address}/{built(name)}") as tab:
         assert "MathJax" not in tab.content() and "fontawesome.js" not in tab.content()
-        assert tab.locator("article math").count() == tab.locator("article .math").count() > 10
+        assert (
+            tab.locator("article math").count()
+            == tab.locator("article .math").count()
+            > 10
+        )
         sizes = tab.evaluate(
             """() => [...document.querySelectorAll('article math')].filter(one => one.checkVisibility())
                 .map(one => one.getBoundingClientRect()).map(box => Math.min(box.width, box.height))"""
@@ -149,12 +166,18 @@ def test_a_printed_drawing_is_whole_and_light(browser, address):
         )
         assert found
         for shown, fits, ink in found:
-            assert shown in (["block"], ["block", "none"]) and fits and ink == "rgb(35, 39, 46)"
+            assert (
+                shown in (["block"], ["block", "none"])
+                and fits
+                and ink == "rgb(35, 39, 46)"
+            )
 
 
 def test_every_icon_is_in_the_small_font():
     """An icon that a page names, and that the font lacks, would be an empty box."""
-    sheet = (HTML / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    sheet = (HTML / "_static/styles/pydata-sphinx-theme.css").read_text(
+        encoding="utf-8"
+    )
     codes = {
         name: int(code, 16)
         for names, code in re.findall(r'([^{}]*){content:"\\([0-9a-f]+)"}', sheet)
@@ -164,5 +187,7 @@ def test_every_icon_is_in_the_small_font():
     classes = " ".join(re.findall(r'class="([^"]*\bfa[ -][^"]*)"', pages))
     used = set(re.findall(r"\bfa-[a-z0-9-]+", classes)) & set(codes)
     sheet = (HTML / "_static/fonts.css").read_text(encoding="utf-8")
-    font = TTFont(io.BytesIO(base64.b64decode(re.findall(r"base64,([^\"]+)", sheet)[1]))).getBestCmap()
+    font = TTFont(
+        io.BytesIO(base64.b64decode(re.findall(r"base64,([^\"]+)", sheet)[1]))
+    ).getBestCmap()
     assert len(used) > 5 and not {name for name in used if codes[name] not in font}

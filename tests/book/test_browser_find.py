@@ -37,7 +37,11 @@ QUERIES = {
 @pytest.fixture(params=["http", "file"])
 def root(request):
     """Where the book lies: behind a server, or on the disk."""
-    return request.getfixturevalue("address") if request.param == "http" else HTML.resolve().as_uri()
+    return (
+        request.getfixturevalue("address")
+        if request.param == "http"
+        else HTML.resolve().as_uri()
+    )
 
 
 # The opening of a chapter, and the reader's place in it
@@ -49,7 +53,11 @@ def test_the_first_screen_is_the_question(browser, address, name):
     with opened(browser, f"{address}/{built(f'book/{name}')}") as (tab, _):
         for width, screens in ((1280, 1), (390, 1.25)):
             show(tab, width=width)
-            place = tab.locator(".bd-article > section > section").first.locator("h2").bounding_box()
+            place = (
+                tab.locator(".bd-article > section > section")
+                .first.locator("h2")
+                .bounding_box()
+            )
             assert place["y"] + place["height"] < screens * 900
         fold = tab.locator("details.hide").first
         assert fold.locator("summary").inner_text().strip() == "Show the imports"
@@ -61,7 +69,9 @@ def test_the_first_screen_is_the_question(browser, address, name):
 def test_the_glance_says_its_minutes_and_is_open_on_paper(browser, address):
     with unscripted(browser, f"{address}/{built(CHAPTER)}") as tab:
         box = tab.locator("details.glance")
-        assert re.fullmatch(r"At a glance\s*\d+ minutes to read", box.locator("summary").inner_text())
+        assert re.fullmatch(
+            r"At a glance\s*\d+ minutes to read", box.locator("summary").inner_text()
+        )
         tab.emulate_media(media="print")
         assert box.locator("dd").first.is_visible()
 
@@ -71,8 +81,12 @@ def test_the_bar_says_where_one_is(browser, address):
     with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
         bar, left = tab.locator(".bd-header-article"), tab.locator(".reading-left")
         named = "title => document.querySelector('.reading-name').textContent === title"
-        titles = tab.eval_on_selector_all("article h2", "all => all.map(one => one.firstChild.textContent)")
-        whole = int(re.search(r"\d+", tab.locator("details.glance .minutes").text_content())[0])
+        titles = tab.eval_on_selector_all(
+            "article h2", "all => all.map(one => one.firstChild.textContent)"
+        )
+        whole = int(
+            re.search(r"\d+", tab.locator("details.glance .minutes").text_content())[0]
+        )
         for width in (1280, 390):
             show(tab, width=width)
             tab.evaluate("scrollTo(0, 0)")
@@ -80,15 +94,26 @@ def test_the_bar_says_where_one_is(browser, address):
             assert left.text_content() == ""
             minutes = []
             for title in (titles[2], titles[5]):
-                tab.locator("h2", has_text=title).first.evaluate("heading => heading.scrollIntoView()")
+                tab.locator("h2", has_text=title).first.evaluate(
+                    "heading => heading.scrollIntoView()"
+                )
                 tab.wait_for_function(named, arg=title)
                 minutes.append(int(re.search(r"\d+", left.text_content())[0]))
-                assert tab.locator(".page-toc a[aria-current=location]").text_content().strip() == title
+                assert (
+                    tab.locator(".page-toc a[aria-current=location]")
+                    .text_content()
+                    .strip()
+                    == title
+                )
             assert whole > minutes[0] > minutes[1] > 0
             tab.evaluate("document.getElementById('references').scrollIntoView()")
-            tab.wait_for_function("document.querySelector('.reading-left').textContent === ''")
+            tab.wait_for_function(
+                "document.querySelector('.reading-left').textContent === ''"
+            )
             assert bar.evaluate("bar => bar.scrollWidth <= bar.clientWidth + 1")
-            assert float(bar.evaluate("bar => bar.style.getPropertyValue('--read')")) == 1
+            assert (
+                float(bar.evaluate("bar => bar.style.getPropertyValue('--read')")) == 1
+            )
 
 
 def test_pages_without_minutes_have_no_bar(browser, address):
@@ -101,7 +126,10 @@ def test_pages_bear_their_names(browser, address):
     with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
         assert tab.title().startswith("05 Attention")
         assert tab.locator("article h1").text_content().startswith("05 Attention")
-        assert tab.locator(".prev-next-title").all_text_contents() == ["04 Resolution", "06 Encoder"]
+        assert tab.locator(".prev-next-title").all_text_contents() == [
+            "04 Resolution",
+            "06 Encoder",
+        ]
         (described,) = tab.locator("meta[name=description]").all()
         promise = tab.locator("article p").first.text_content()
         assert promise.startswith(described.get_attribute("content").rstrip("…"))
@@ -118,12 +146,21 @@ def test_a_hit_opens_its_section(browser, root):
         assert "interpol" in first.locator("mark").first.text_content().lower()
         assert re.match(r"\d+ sections", tab.locator("#search-status").text_content())
         quotes = tab.locator("#search-hits .excerpt").all_text_contents()
-        assert not [quote for quote in quotes if "you are here" in quote or "\\" in quote or len(quote) > 400]
-        assert re.match(r"\d\d ", tab.locator("#search-hits .where").first.text_content())
+        assert not [
+            quote
+            for quote in quotes
+            if "you are here" in quote or "\\" in quote or len(quote) > 400
+        ]
+        assert re.match(
+            r"\d\d ", tab.locator("#search-hits .where").first.text_content()
+        )
         tab.locator("#search-hits a[href*='04-resolution.html#']").first.click()
         tab.wait_for_url("**/04-resolution.html#*")
         anchor = tab.url.split("#")[1]
-        assert tab.evaluate("id => document.getElementById(id).tagName", anchor) == "SECTION"
+        assert (
+            tab.evaluate("id => document.getElementById(id).tagName", anchor)
+            == "SECTION"
+        )
         assert not wrong
 
 
@@ -134,11 +171,21 @@ def test_a_search_goes_on_by_keyboard(browser, address):
         tab.keyboard.type("interpollation")
         tab.locator("#search-hits li").first.wait_for()
         tab.keyboard.press("Tab")
-        assert tab.evaluate("document.activeElement.closest('#search-hits li') !== null")
-        tab.locator(".bd-search-container input").fill("quantization")  # which is not in the book
-        tab.wait_for_function("document.getElementById('search-status').textContent.startsWith('Nothing')")
-        hrefs = tab.eval_on_selector_all("#search-hits a", "all => all.map(a => a.href)")
-        assert len(hrefs) == 3 and all("#term-" in href for href in hrefs)  # the nearest terms
+        assert tab.evaluate(
+            "document.activeElement.closest('#search-hits li') !== null"
+        )
+        tab.locator(".bd-search-container input").fill(
+            "quantization"
+        )  # which is not in the book
+        tab.wait_for_function(
+            "document.getElementById('search-status').textContent.startsWith('Nothing')"
+        )
+        hrefs = tab.eval_on_selector_all(
+            "#search-hits a", "all => all.map(a => a.href)"
+        )
+        assert len(hrefs) == 3 and all(
+            "#term-" in href for href in hrefs
+        )  # the nearest terms
         assert not wrong
 
 
@@ -148,11 +195,19 @@ def test_newcomers_find_their_page_among_the_first_three(browser, address):
         found = {}
         for words in QUERIES:
             tab.locator(".bd-search-container input").fill(words)
-            tab.wait_for_function("words => document.title.startsWith(`${words} ·`)", arg=words)
-            hrefs = tab.eval_on_selector_all("#search-hits a", "all => all.slice(0, 3).map(a => a.href)")
+            tab.wait_for_function(
+                "words => document.title.startsWith(`${words} ·`)", arg=words
+            )
+            hrefs = tab.eval_on_selector_all(
+                "#search-hits a", "all => all.slice(0, 3).map(a => a.href)"
+            )
             found[words] = [re.search(r"([\w-]+)\.html", href)[1] for href in hrefs]
             found[words].append(hrefs[0].rpartition("/")[2].replace(".html", ""))
-        assert not {words: each for words, each in found.items() if not {*each} & {*QUERIES[words].split()}}
+        assert not {
+            words: each
+            for words, each in found.items()
+            if not {*each} & {*QUERIES[words].split()}
+        }
 
 
 def test_every_page_searches_as_one_types(browser, root):
@@ -178,7 +233,9 @@ def test_a_folded_answer_is_found_and_opened(browser, root):
 
 def test_search_without_scripts_leads_on(browser, address):
     with unscripted(browser, f"{address}/{built('search')}") as tab:
-        assert [link.is_visible() for link in tab.locator("noscript a").all()] == [True] * 3
+        assert [link.is_visible() for link in tab.locator("noscript a").all()] == [
+            True
+        ] * 3
 
 
 def test_the_board_is_blocks_on_a_phone_and_its_history_folds(browser, root):
@@ -186,16 +243,27 @@ def test_the_board_is_blocks_on_a_phone_and_its_history_folds(browser, root):
     with opened(browser, f"{root}/{built('book/claims')}", width=390) as (tab, wrong):
         board = tab.locator("table.board").first
         assert board.locator("tbody tr").count() == len(admitted())
-        assert board.evaluate("table => table.scrollWidth <= document.documentElement.clientWidth")
-        assert tab.locator("details").count() and not tab.locator("details[open]").count() and not wrong
+        assert board.evaluate(
+            "table => table.scrollWidth <= document.documentElement.clientWidth"
+        )
+        assert (
+            tab.locator("details").count()
+            and not tab.locator("details[open]").count()
+            and not wrong
+        )
 
 
 def test_cards_explain_terms_and_names(browser, root):
     """By mouse and by keyboard; Escape closes; nothing moves."""
     with opened(browser, f"{root}/{built(CHAPTER)}") as (tab, wrong):
-        card, height = tab.locator("#book-card"), "document.documentElement.scrollHeight"
+        card, height = (
+            tab.locator("#book-card"),
+            "document.documentElement.scrollHeight",
+        )
         for target, word in (("#term-", " "), ("#vitlib.", "(")):
-            link = tab.locator(f"article p > a.has-card[href*='{target}']:visible").first
+            link = tab.locator(
+                f"article p > a.has-card[href*='{target}']:visible"
+            ).first
             link.scroll_into_view_if_needed()
             tall = tab.evaluate(height)
             tab.wait_for_timeout(200)

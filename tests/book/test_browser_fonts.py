@@ -6,14 +6,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from browsing import CHROMIUM, built, check_letters, check_map, needs_browser, opened, show
+from browsing import (
+    CHROMIUM,
+    built,
+    check_letters,
+    check_map,
+    needs_browser,
+    opened,
+    show,
+)
 from pages import CHAPTERS
 
 from page.browser import HTML, launch
 
 pytestmark = [
     *needs_browser,
-    pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds its fonts by fontconfig"),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="only Linux finds its fonts by fontconfig"
+    ),
 ]
 OURS = "Patch by Patch Sans"
 FAMILIES = {  # a file of the family, and Debian's package
@@ -21,7 +31,11 @@ FAMILIES = {  # a file of the family, and Debian's package
     "Noto Sans": ("NotoSans-Regular.ttf", "fonts-noto-core"),
     "Liberation Sans": ("LiberationSans-Regular.ttf", "fonts-liberation"),
 }
-FOLDERS = ["/usr/share/fonts", "/usr/local/share/fonts", Path.home() / ".local/share/fonts"]
+FOLDERS = [
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
+    Path.home() / ".local/share/fonts",
+]
 SETTING = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
@@ -38,8 +52,13 @@ def drawn_in(tab, selector: str) -> set[str]:
     devtools.send("DOM.enable")
     devtools.send("CSS.enable")
     page = devtools.send("DOM.getDocument")["root"]["nodeId"]
-    nodes = devtools.send("DOM.querySelectorAll", {"nodeId": page, "selector": selector})["nodeIds"]
-    fonts = [devtools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"] for node in nodes]
+    nodes = devtools.send(
+        "DOM.querySelectorAll", {"nodeId": page, "selector": selector}
+    )["nodeIds"]
+    fonts = [
+        devtools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+        for node in nodes
+    ]
     devtools.detach()
     return {font["familyName"] for each in fonts for font in each}
 
@@ -48,12 +67,18 @@ def drawn_in(tab, selector: str) -> set[str]:
 def alone(request, browser, tmp_path_factory):
     """A browser that finds one family of fonts on its machine, the family, and what it really draws with."""
     family, (file, package) = request.param, FAMILIES[request.param]
-    found = next((path for folder in FOLDERS for path in Path(folder).rglob(file)), None)
+    found = next(
+        (path for folder in FOLDERS for path in Path(folder).rglob(file)), None
+    )
     if found is None:
-        pytest.skip(f"{family} is not on this machine; on Debian it is in the package {package}")
+        pytest.skip(
+            f"{family} is not on this machine; on Debian it is in the package {package}"
+        )
     folder = tmp_path_factory.mktemp("fonts")
     setting = folder / "fonts.conf"
-    setting.write_text(SETTING.format(folder=found.parent, cache=folder / "cache", family=family))
+    setting.write_text(
+        SETTING.format(folder=found.parent, cache=folder / "cache", family=family)
+    )
     other = launch(browser.browser_type, FONTCONFIG_FILE=str(setting))
     tab = other.new_page()
     tab.set_content("<p style='font-family:system-ui'>letters")
@@ -72,12 +97,19 @@ def test_letters_are_the_books_own_and_can_be_read(alone, address):
     """Whatever the text around them is drawn in, letters of drawings and maps are those that were measured."""
     browser, family, used = alone
     if used != {family}:
-        pytest.skip(f"{CHROMIUM} does not read FONTCONFIG_FILE: its letters are {used}, not {family}")
+        pytest.skip(
+            f"{CHROMIUM} does not read FONTCONFIG_FILE: its letters are {used}, not {family}"
+        )
     chapters = sorted((f"book/{path.stem}" for path in CHAPTERS), key=letters)
     for name in ["book/map", *chapters[-3:]]:
         with opened(browser, f"{address}/{built(name)}") as (tab, _):
-            text, drawn = drawn_in(tab, "h1 + p"), drawn_in(tab, ".drawing text, svg.vit-map text")
-            print(f"{name}: the text is in {text}, the letters of drawings are in {drawn}")
+            text, drawn = (
+                drawn_in(tab, "h1 + p"),
+                drawn_in(tab, ".drawing text, svg.vit-map text"),
+            )
+            print(
+                f"{name}: the text is in {text}, the letters of drawings are in {drawn}"
+            )
             assert family in text and drawn == {OURS}
             for width in (390, 1280):
                 show(tab, width=width)

@@ -16,7 +16,10 @@ PAPER = 680  # CSS pixels between the margins of A4
 FURNITURE = "button, .bd-sidebar, .bd-header-article, .prev-next-footer, .headerlink, .bd-footer"
 
 
-@pytest.fixture(scope="module", params=[CHAPTER, "book/questions", "book/data-and-models", "book/how-to-run"])
+@pytest.fixture(
+    scope="module",
+    params=[CHAPTER, "book/questions", "book/data-and-models", "book/how-to-run"],
+)
 def printed(request, browser, address):
     """A page that was read in the dark and is printed."""
     with opened(browser, f"{address}/{built(request.param)}") as (tab, _):
@@ -35,7 +38,9 @@ def test_paper_is_light(printed):
             return element.checkVisibility() && (back[3] ?? 1) > 0.5 && Math.max(...back.slice(0, 3)) < 128;
         }).map(element => element.outerHTML.slice(0, 90))"""
     )
-    ink = tab.locator("article p").first.evaluate("p => getComputedStyle(p).color.match(/\\d+/g).map(Number)")
+    ink = tab.locator("article p").first.evaluate(
+        "p => getComputedStyle(p).color.match(/\\d+/g).map(Number)"
+    )
     assert not dark and max(ink) < 128
 
 
@@ -48,11 +53,19 @@ def test_furniture_is_not_printed(printed):
     assert tab.locator("article h1 >> visible=true").count() == 1
     if page == CHAPTER:
         solutions = tab.locator("details.solution > summary").count()
-        assert tab.locator("details.solution > summary >> visible=true").count() == solutions >= 4
+        assert (
+            tab.locator("details.solution > summary >> visible=true").count()
+            == solutions
+            >= 4
+        )
         assert tab.locator("details.solution > section >> visible=true").count() == 0
-        assert "Where do tokens meet?" in text and "Alive in" not in text, "explorers are not alive on paper"
+        assert "Where do tokens meet?" in text and "Alive in" not in text, (
+            "explorers are not alive on paper"
+        )
     if page == "book/questions":
-        assert all(answer.is_visible() for answer in tab.locator("details.sd-dropdown p").all())
+        assert all(
+            answer.is_visible() for answer in tab.locator("details.sd-dropdown p").all()
+        )
 
 
 def test_nothing_is_cut_off_on_paper(printed):
@@ -79,7 +92,9 @@ def test_a_chapter_takes_no_more_than_thirty_pages(browser, address):
     with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
         show(tab, dark=True)
         theme = "document.documentElement.dataset.theme"
-        tab.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {theme} }})")
+        tab.evaluate(
+            f"addEventListener('beforeprint', () => {{ window.printed = {theme} }})"
+        )
         paper = tab.pdf(format="A4", print_background=True)
         assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= 30
         assert tab.evaluate(f"[window.printed, {theme}]") == ["light", "dark"]
@@ -89,7 +104,13 @@ def test_a_chapter_takes_no_more_than_thirty_pages(browser, address):
 
 
 def test_pages_are_joined_with_their_links():
-    pages = ["book/lab", "book/learns", "book/teach", "book/04-resolution", CHAPTER]  # some link to states
+    pages = [
+        "book/lab",
+        "book/learns",
+        "book/teach",
+        "book/04-resolution",
+        CHAPTER,
+    ]  # some link to states
     text = pdf.join([page for page in pages if built(page)])
     names = re.findall(r'\bid="([^"]+)"', text)
     targets = re.findall(r'href="#([^"]+)"', text)
@@ -98,20 +119,31 @@ def test_pages_are_joined_with_their_links():
     assert text.index("<h1>Solutions</h1>") > text.index('id="05-attention--"')
     assert not re.search(r'src="(?!file:)', text)
     drawn = re.findall(r'<image[^>]*? href="([^"]+)"', text)
-    assert len(drawn) > 10 and all(each.startswith(("file:", "data:")) for each in drawn)
-    files = [Path(unquote(urlsplit(each).path)) for each in drawn if each.startswith("file:")]
+    assert len(drawn) > 10 and all(
+        each.startswith(("file:", "data:")) for each in drawn
+    )
+    files = [
+        Path(unquote(urlsplit(each).path)) for each in drawn if each.startswith("file:")
+    ]
     assert files and all(file.is_file() for file in files)
 
 
 def test_the_pdf_has_an_outline_and_links(browser, tmp_path):
     path = tmp_path / "two.pdf"
-    pdf.write([page for page in ("book/bibliography", "book/map") if built(page)], path, browser, "Two pages")
+    pdf.write(
+        [page for page in ("book/bibliography", "book/map") if built(page)],
+        path,
+        browser,
+        "Two pages",
+    )
     paper = path.read_bytes()
     assert paper.startswith(b"%PDF-") and b"/Outlines" in paper and b"/Link" in paper
     assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 4
 
 
-def test_without_a_browser_there_is_a_sentence_and_no_file(monkeypatch, capsys, tmp_path):
+def test_without_a_browser_there_is_a_sentence_and_no_file(
+    monkeypatch, capsys, tmp_path
+):
     monkeypatch.setattr(pdf, "chromium", lambda: None)
     monkeypatch.setattr(pdf, "missing_pages", lambda: [])
     monkeypatch.setattr(pdf, "PDF", tmp_path / "none.pdf")

@@ -38,7 +38,16 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
     **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 6, "09": 2, "10": 14},
-    **{"11": 9, "12": 2, "14": 4, "16": 9, "17": 4, "18": 2, "clinic": 7, "questions": 3},
+    **{
+        "11": 9,
+        "12": 2,
+        "14": 4,
+        "16": 9,
+        "17": 4,
+        "18": 2,
+        "clinic": 7,
+        "questions": 3,
+    },
 }
 
 
@@ -55,7 +64,9 @@ def paper(table: str) -> dict:
 def claim(study: str, says: str) -> dict:
     """What a study found of a claim, which is named in full or by its beginning."""
     found = judged(study)
-    (name,) = [one for one in found if one == says] or [one for one in found if one.startswith(says)]
+    (name,) = [one for one in found if one == says] or [
+        one for one in found if one.startswith(says)
+    ]
     return found[name]
 
 
@@ -70,7 +81,8 @@ def interval(study: str, says: str) -> list[float]:
 def lead(study: str, first: str, second: str) -> tuple[float, float]:
     """The 95 % interval of a variant's lead over another, paired by seed."""
     sides = (
-        {run["seed"]: run["final"]["val_accuracy"] for run in runs(study, name)} for name in (first, second)
+        {run["seed"]: run["final"]["val_accuracy"] for run in runs(study, name)}
+        for name in (first, second)
     )
     return paired_difference(*sides)["interval"]
 
@@ -82,12 +94,18 @@ def mean(study: str, variant: str) -> float:
 
 def top(study: str, variants: str) -> float:
     """The best mean of some variants."""
-    return max(mean(study, name) for name in result(study)["summary"] if fnmatchcase(name, variants))
+    return max(
+        mean(study, name)
+        for name in result(study)["summary"]
+        if fnmatchcase(name, variants)
+    )
 
 
 def runs(study: str, variants: str) -> list[dict]:
     """The runs of some variants, seed 0 first; a * stands for any characters."""
-    found = [run for run in result(study)["runs"] if fnmatchcase(run["variant"], variants)]
+    found = [
+        run for run in result(study)["runs"] if fnmatchcase(run["variant"], variants)
+    ]
     return sorted(found, key=lambda run: run["seed"])
 
 
@@ -98,30 +116,53 @@ def finals(study: str, variants: str, metric: str = "val_accuracy") -> np.ndarra
 
 def curve(study: str, variant: str) -> np.ndarray:
     """Accuracy after each epoch, the mean over seeds."""
-    return np.mean([[row["val_accuracy"] for row in run["epochs"]] for run in runs(study, variant)], axis=0)
+    return np.mean(
+        [
+            [row["val_accuracy"] for row in run["epochs"]]
+            for run in runs(study, variant)
+        ],
+        axis=0,
+    )
 
 
 def epochs(study: str, variant: str) -> int:
     """How many epochs each run of a variant had."""
-    logs = [run["epochs"] for run in runs(study, variant)]  # of most only their number is kept
+    logs = [
+        run["epochs"] for run in runs(study, variant)
+    ]  # of most only their number is kept
     (number,) = {len(log) if isinstance(log, list) else log for log in logs}
     return number
 
 
-def resized(ways: str, sizes: str, models: str = "drawn10-token cifar10-plain cifar10-modern") -> np.ndarray:
+def resized(
+    ways: str, sizes: str, models: str = "drawn10-token cifar10-plain cifar10-modern"
+) -> np.ndarray:
     """Chapter 04's accuracies at other sizes, by way, model and size."""
-    names = [[[f"{m}: {way} {s}" for s in sizes.split()] for m in models.split()] for way in ways.split(", ")]
+    names = [
+        [[f"{m}: {way} {s}" for s in sizes.split()] for m in models.split()]
+        for way in ways.split(", ")
+    ]
     return np.vectorize(lambda name: mean("resolution", name))(names)
 
 
 def five(variants: str) -> np.ndarray:
     """Chapter 11's accuracies of `crossover` that count: not those of the seed that chose the rates."""
-    return np.array([run["final"]["val_accuracy"] for run in runs("crossover", variants) if run["seed"] < 5])
+    return np.array(
+        [
+            run["final"]["val_accuracy"]
+            for run in runs("crossover", variants)
+            if run["seed"] < 5
+        ]
+    )
 
 
 def pilot(variants: str) -> float:
     """And the best of the seed that chose."""
-    return max(run["final"]["val_accuracy"] for run in runs("crossover", variants) if run["seed"] == 100)
+    return max(
+        run["final"]["val_accuracy"]
+        for run in runs("crossover", variants)
+        if run["seed"] == 100
+    )
 
 
 def passes(explanation: str, what: str, *erasers: str) -> list[str]:
@@ -129,12 +170,18 @@ def passes(explanation: str, what: str, *erasers: str) -> list[str]:
     found, sign = [], {"deletion": -1, "insertion": 1}[what]
     for kinds in result("faithfulness")["models"].values():
         for eraser in set(erasers) & kinds.keys():
-            rows = {name: row[what] for name, row in kinds[eraser]["explanations"].items()}
-            best = max((rows[name] for name in BASELINES), key=lambda row: sign * row["mean"])
+            rows = {
+                name: row[what] for name, row in kinds[eraser]["explanations"].items()
+            }
+            best = max(
+                (rows[name] for name in BASELINES), key=lambda row: sign * row["mean"]
+            )
             mine = rows[explanation]
             gap = sign * (mine["mean"] - best["mean"])
             error = math.hypot(mine["sd"], best["sd"]) / mine["n"] ** 0.5
-            found.append("passes" if gap > 2 * error else "fails" if gap < -2 * error else "open")
+            found.append(
+                "passes" if gap > 2 * error else "fails" if gap < -2 * error else "open"
+            )
     return found
 
 
@@ -143,20 +190,32 @@ def masked_steps(variant: str) -> int:
     study, batch = result("masked"), result("masked")["base"]["batch_size"]
     labelled = study["n_train"] // masked.PARTS
     before, after = (study["n_train"] - labelled) // batch, labelled // batch
-    (steps,) = {run["before"] * before + run["epochs"] * after for run in runs("masked", variant)}
+    (steps,) = {
+        run["before"] * before + run["epochs"] * after
+        for run in runs("masked", variant)
+    }
     return steps
 
 
 def vit_b_macs(attention: str, side: int, depth: int = 12) -> int:
-    return vl.count_macs(vl.ViTConfig.preset("vit-b/16", img_size=side, attention=attention, depth=depth))
+    return vl.count_macs(
+        vl.ViTConfig.preset("vit-b/16", img_size=side, attention=attention, depth=depth)
+    )
 
 
 def holds() -> Iterator[tuple[str, str, list[str], str]]:
     """Page, words, their conditions, and the text in which the words must stand."""
     for path in PAGES:
         if path.suffix == ".md":
-            for words, lines in re.findall(r"^% holds: (.+)\n((?:%.+\n)+)", prose(path), re.M):
-                yield path.stem, words, [line.lstrip("% ") for line in lines.splitlines()], prose(path)
+            for words, lines in re.findall(
+                r"^% holds: (.+)\n((?:%.+\n)+)", prose(path), re.M
+            ):
+                yield (
+                    path.stem,
+                    words,
+                    [line.lstrip("% ") for line in lines.splitlines()],
+                    prose(path),
+                )
         else:
             for cell in cells(path, "markdown"):
                 for words, conditions in cell["metadata"].get("holds", {}).items():
@@ -173,11 +232,15 @@ def test_a_sentence_follows_from_its_results(words, conditions, text):
     )
     assert conditions
     for condition in conditions:
-        assert eval(condition, globals()), f"the results no longer say {words!r}: {condition}"
+        assert eval(condition, globals()), (
+            f"the results no longer say {words!r}: {condition}"
+        )
 
 
 def test_no_sentence_lost_its_conditions():
-    assert Counter(page.split("-")[0] for page, *_ in holds()) == HELD, "if that is meant, change HELD"
+    assert Counter(page.split("-")[0] for page, *_ in holds()) == HELD, (
+        "if that is meant, change HELD"
+    )
 
 
 # ---------------------------------------------------------------------------------------------- typed numbers
@@ -236,13 +299,21 @@ def sourced(path: Path) -> set[str]:
     def numbers(value) -> list[float]:
         if isinstance(value, dict | list):
             return [
-                n for each in (value.values() if isinstance(value, dict) else value) for n in numbers(each)
+                n
+                for each in (value.values() if isinstance(value, dict) else value)
+                for n in numbers(each)
             ]
         return [value] if isinstance(value, int | float) else []
 
     known = FACTS | set(re.findall(r"\d+\.\d+|\d+", json.dumps(result("paper"))))
     for n in numbers(result("paper")):
-        known |= {f"{n:g}", f"{100 * n:.4g}", f"{100 * n:.1f}", f"{100 * n:.2f}", f"{n:,}"}
+        known |= {
+            f"{n:g}",
+            f"{100 * n:.4g}",
+            f"{100 * n:.1f}",
+            f"{100 * n:.2f}",
+            f"{n:,}",
+        }
     for cell in cells(path) if path.suffix == ".ipynb" else ():
         text = source(cell)
         if "nbval-check-output" in tags(cell):
@@ -255,9 +326,14 @@ def sourced(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in PAGES if p.name not in KEPT_BY_A_TOOL], ids=lambda path: path.stem
+    "path",
+    [p for p in PAGES if p.name not in KEPT_BY_A_TOOL],
+    ids=lambda path: path.stem,
 )
 def test_no_measured_number_is_typed(path):
     known = sourced(path)
     typed = [words for number, words in typed_numbers(path) if number not in known]
-    assert not typed, "take them from a result, a cell or vitlib/results/paper.json:\n" + "\n".join(typed)
+    assert not typed, (
+        "take them from a result, a cell or vitlib/results/paper.json:\n"
+        + "\n".join(typed)
+    )

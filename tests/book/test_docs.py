@@ -29,30 +29,44 @@ page = pytest.mark.parametrize("page", TEXT)
 
 def code_of(text: str) -> str:
     """Everything set as code: fenced blocks, and inline code that is a command."""
-    blocks = re.findall(r"^ *```(?:bash|powershell|console)\n(.*?)^ *```", text, re.M | re.S)
-    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S))
+    blocks = re.findall(
+        r"^ *```(?:bash|powershell|console)\n(.*?)^ *```", text, re.M | re.S
+    )
+    inline = re.findall(
+        r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S)
+    )
     return "\n".join([*blocks, *inline])
 
 
 def said(pattern: str, texts=None) -> pytest.MarkDecorator:
     """Every match of a pattern in the pages' code, or in other texts, with its page."""
     texts = texts or {name: code_of(text) for name, text in TEXT.items()}
-    found = {(name, words) for name, text in texts.items() for words in re.findall(pattern, text, re.M)}
+    found = {
+        (name, words)
+        for name, text in texts.items()
+        for words in re.findall(pattern, text, re.M)
+    }
     return pytest.mark.parametrize(("page", "words"), sorted(found))
 
 
 def test_what_notes_get_wrong_is_refuted():
     name = "notes-get-wrong.md"
-    lines = doctest.DocTestParser().get_doctest(TEXT[name].replace("```", ""), {}, name, name, 0)
+    lines = doctest.DocTestParser().get_doctest(
+        TEXT[name].replace("```", ""), {}, name, name, 0
+    )
     assert len(lines.examples) > 30 and doctest.DocTestRunner().run(lines).failed == 0
 
 
 @said(r"^\s*make (\S.*)$")
 def test_make_targets_and_variables_exist(page, words):
     target, *settings = shlex.split(words.split("#")[0])
-    assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), f"the Makefile has no target {target!r}"
+    assert re.search(rf"^{re.escape(target)}:", MAKEFILE, re.M), (
+        f"the Makefile has no target {target!r}"
+    )
     for setting in settings:
-        assert f"$({setting.split('=')[0]})" in MAKEFILE, f"the Makefile knows no variable in {setting!r}"
+        assert f"$({setting.split('=')[0]})" in MAKEFILE, (
+            f"the Makefile knows no variable in {setting!r}"
+        )
 
 
 @said(r"python -m classroom (\w.*)$")
@@ -76,7 +90,9 @@ def test_command_lines_are_understood(page, words):
 
 @said(r"(?<![\w/])(?:tests/)?(?:tools|page)[/.][\w/.]*\w")
 def test_scripts_exist(page, words):
-    assert (ROOT / (words if "/" in words else f"{words.replace('.', '/')}.py")).exists()
+    assert (
+        ROOT / (words if "/" in words else f"{words.replace('.', '/')}.py")
+    ).exists()
 
 
 @page
@@ -108,12 +124,19 @@ def numbers():
 def test_results_on_the_pages_are_those_of_the_files(numbers):
     for path in numbers.PAGES:
         text = path.read_text(encoding="utf-8")
-        assert numbers.fill(text, numbers.finished_runs()) == text, "run: python -m page.numbers"
+        assert numbers.fill(text, numbers.finished_runs()) == text, (
+            "run: python -m page.numbers"
+        )
 
 
 def test_the_table_of_results_rounds_and_orders(numbers):
     def card(name, *accuracies):
-        whole = {"name": name, "dataset": "Drawn-10", "parameters": 311_338, "accuracies": accuracies}
+        whole = {
+            "name": name,
+            "dataset": "Drawn-10",
+            "parameters": 311_338,
+            "accuracies": accuracies,
+        }
         whole["hardware"] = "Intel(R) Xeon(R) Processor, 1 of 2 cores"
         return whole | {"epochs": [{}] * 4, "seconds": 5530.0}
 
@@ -121,8 +144,12 @@ def test_the_table_of_results_rounds_and_orders(numbers):
         "| `drawn10-small` | Drawn-10 | 311 k | 4 | Intel Xeon, 1 of 2 cores | 1 h 32 min | **87.7 %** |"
     )
     stages = {"stages": [{"epochs": [{}] * 8, "seconds": 3600.0}]}
-    assert "| 12 | Intel Xeon, 1 of 2 cores | 2 h 32 min |" in numbers.row(card("in-stages", 0.5) | stages)
-    assert numbers.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith("**72.0 %** ± 1.0 (3 seeds) |")
+    assert "| 12 | Intel Xeon, 1 of 2 cores | 2 h 32 min |" in numbers.row(
+        card("in-stages", 0.5) | stages
+    )
+    assert numbers.row(card("cifar10-modern", 0.71, 0.72, 0.73)).endswith(
+        "**72.0 %** ± 1.0 (3 seeds) |"
+    )
     assert numbers.duration(48.4) == "48 s" and numbers.duration(600) == "10 min"
     assert numbers.size(5_362_762) == "5.4 M"
     with pytest.raises(ValueError, match="expected one block"):
@@ -130,12 +157,22 @@ def test_the_table_of_results_rounds_and_orders(numbers):
 
 
 def test_cards_are_finished_runs_only(numbers, tmp_path):
-    for name, accuracy in {"a-modern": 0.9, "b-plain": 0.6, "c": None, "a-modern-s1": 0.8}.items():
+    for name, accuracy in {
+        "a-modern": 0.9,
+        "b-plain": 0.6,
+        "c": None,
+        "a-modern-s1": 0.8,
+    }.items():
         final = {"test_accuracy": accuracy} if accuracy else {}
-        (tmp_path / f"{name}.json").write_text(json.dumps({"name": name, "final": final}))
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"name": name, "final": final})
+        )
     found = numbers.finished_runs(tmp_path)
     assert [card["name"] for card in found] == ["b-plain", "a-modern"]
-    assert [card["accuracies"] for card in found] == [[0.6], [0.9, 0.8]]  # another seed joins its run
+    assert [card["accuracies"] for card in found] == [
+        [0.6],
+        [0.9, 0.8],
+    ]  # another seed joins its run
 
 
 def test_the_picture_that_comes_first_is_named_rightly_and_surely():
@@ -147,26 +184,42 @@ def test_the_picture_that_comes_first_is_named_rightly_and_surely():
     side, draw = min(photo.shape[1:]) - 32, random.Random(0)
     middle = [(length - side) // 2 for length in photo.shape[1:]]
     shifts = [[start + draw.randint(-16, 16) for start in middle] for _ in range(10)]
-    cuts = torch.stack([photo[:, top : top + side, left : left + side] for top, left in shifts])
+    cuts = torch.stack(
+        [photo[:, top : top + side, left : left + side] for top, left in shifts]
+    )
     assert (vl.predict(model, resize_images(cuts, (32, 32)))[:, kind] >= 0.8).sum() >= 8
 
 
 def test_the_first_model_names_rightly_each_sample_of_a_class(numbers):
     """As the table of credits tells it, which holds every picture of ours and Chelsea; each class has one."""
-    said = dict(re.findall(r"^\| `(.+?)` \| (\w+),", numbers.make_table("sample-pictures"), re.M))
-    assert said.keys() == {path.stem.replace("-", " ") for path in PICTURES.glob("*.jpg")} | {"cat"}
-    assert [*said.values()] == [name.split()[0] for name in said] and len({*said.values()}) == 10
+    said = dict(
+        re.findall(
+            r"^\| `(.+?)` \| (\w+),", numbers.make_table("sample-pictures"), re.M
+        )
+    )
+    assert said.keys() == {
+        path.stem.replace("-", " ") for path in PICTURES.glob("*.jpg")
+    } | {"cat"}
+    assert [*said.values()] == [name.split()[0] for name in said] and len(
+        {*said.values()}
+    ) == 10
 
 
 def test_the_first_page_and_the_lab_name_the_classes():
     for page in ("intro.md", "lab.md"):
         text = re.sub(r"\s+", " ", (ROOT / "book" / page).read_text(encoding="utf-8"))
-        assert f"{', '.join(vl.CIFAR10_CLASSES[:-1])} and {vl.CIFAR10_CLASSES[-1]}" in text, page
+        assert (
+            f"{', '.join(vl.CIFAR10_CLASSES[:-1])} and {vl.CIFAR10_CLASSES[-1]}" in text
+        ), page
 
 
 def test_the_citation_carries_the_package_version():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert f"version: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    assert f"version: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_every_work_in_the_bibliography_can_be_found():
@@ -177,7 +230,9 @@ def test_every_work_in_the_bibliography_can_be_found():
     for key, entry in zip(keys, entries, strict=True):
         for field in ("title", "author", "year"):
             assert re.search(rf"^\s*{field}\s*=", entry, re.M), f"{key} has no {field}"
-        assert re.search(r"\b(doi|eprint|url|isbn)\s*=", entry), f"{key} has no doi, arXiv number or address"
+        assert re.search(r"\b(doi|eprint|url|isbn)\s*=", entry), (
+            f"{key} has no doi, arXiv number or address"
+        )
 
 
 def test_cited_works_and_no_others_are_in_the_bibliography():
@@ -195,7 +250,9 @@ def test_cited_works_and_no_others_are_in_the_bibliography():
 def test_the_guide_has_a_section_for_each_chapter_and_quotes_what_its_checks_say():
     sections = re.split(r"^\(teach-(\d\d)\)=\n", TEXT["teach.md"], flags=re.M)[1:]
     assert sections[::2] == [path.stem[:2] for path in CHAPTERS]
-    for chapter, text in zip(sections[::2], map(str.split, sections[1::2]), strict=True):
+    for chapter, text in zip(
+        sections[::2], map(str.split, sections[1::2]), strict=True
+    ):
         quotes = re.findall(r'(\d\d\.\w) ((?:"[^"]+"(?:, )?)+)', " ".join(text))
         assert len(quotes) >= 3
         for number, words in quotes:
@@ -226,20 +283,44 @@ def test_computed_tables_are_tables(numbers, page, words):
 def test_computed_sizes_are_the_known_ones(numbers):
     """Three lines of the table of sizes; the rest are held by test_vit.py."""
     lines = numbers.make_table("model-sizes")
-    assert "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |" in lines
-    assert "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |" in lines
-    assert "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |" in lines
+    assert (
+        "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |"
+        in lines
+    )
+    assert (
+        "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |"
+        in lines
+    )
+    assert (
+        "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |"
+        in lines
+    )
 
 
 def test_the_table_of_chapters_adds_up(numbers):
-    *rows, whole = [line.split(" | ") for line in numbers.make_table("chapters").splitlines()[2:]]
+    *rows, whole = [
+        line.split(" | ") for line in numbers.make_table("chapters").splitlines()[2:]
+    ]
     assert len(rows) == len(CHAPTERS)
-    assert rows[0][1:] == ["30", "5", "2", "3", "", "40", "55", "15 |"]  # chapter 01, counted by hand
+    assert rows[0][1:] == [
+        "30",
+        "5",
+        "2",
+        "3",
+        "",
+        "40",
+        "55",
+        "15 |",
+    ]  # chapter 01, counted by hand
     for row in [*rows, whole]:
-        assert sum(int(cell or 0) for cell in row[3:6]) == int(row[2])  # each exercise has its stars
+        assert sum(int(cell or 0) for cell in row[3:6]) == int(
+            row[2]
+        )  # each exercise has its stars
     assert int(whole[1]) == sum(int(row[1]) for row in rows)
     reading = sorted(int(row[1]) for row in rows)
-    assert f"Allow {reading[0]} to {reading[-1]} minutes for a chapter" in TEXT["intro.md"]
+    assert (
+        f"Allow {reading[0]} to {reading[-1]} minutes for a chapter" in TEXT["intro.md"]
+    )
     assert max(int(row[6]) for row in rows) <= 45
 
 
@@ -278,8 +359,17 @@ def test_key_concepts_are_sorted_and_lead_to_their_chapters():
 def defined() -> dict[str, set[str]]:
     """What roles may name: the labels of all pages, and the terms."""
     label = r"^\(([\w-]+)\)=|:(?:label|name): *([\w-]+)|\$\$ *\(([\w-]+)\)"
-    labels = {name for path in PAGES for names in re.findall(label, prose(path), re.M) for name in names}
-    return {"ref": labels, "eq": labels, "term": {name.casefold() for name, _ in CONCEPTS}}
+    labels = {
+        name
+        for path in PAGES
+        for names in re.findall(label, prose(path), re.M)
+        for name in names
+    }
+    return {
+        "ref": labels,
+        "eq": labels,
+        "term": {name.casefold() for name, _ in CONCEPTS},
+    }
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -300,17 +390,27 @@ def test_questions_have_folded_answers_with_evidence():
         assert len(body.split()) >= 50, f"a short answer to {question!r}"
         if "cite a number" not in question:
             evidence = re.search(r"^\*Evidence:\* (.+)", body, re.M | re.S)
-            assert evidence and re.search(r"paper|cite|results file|`|arithmetic|works cited", evidence[1]), (
-                question
-            )
+            assert evidence and re.search(
+                r"paper|cite|results file|`|arithmetic|works cited", evidence[1]
+            ), question
 
 
 def test_contributing_has_the_figure_of_the_last_mutation_run():
-    figures = json.loads((ROOT / "tools/measure/mutants.json").read_text(encoding="utf-8"))
-    killed, tried = (sum(counts) for counts in zip(*figures["modules"].values(), strict=True))
+    figures = json.loads(
+        (ROOT / "tools/measure/mutants.json").read_text(encoding="utf-8")
+    )
+    killed, tried = (
+        sum(counts) for counts in zip(*figures["modules"].values(), strict=True)
+    )
     wanted = (
         f"{tried} changes in {len(figures['modules'])} modules, {killed} noticed ({killed / tried:.1%}), "
         f"{figures['accepted']} that make no difference"
     )
-    assert wanted in " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
-    assert tried >= 300 and killed >= 0.95 * tried and killed + figures["accepted"] == tried
+    assert wanted in " ".join(
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split()
+    )
+    assert (
+        tried >= 300
+        and killed >= 0.95 * tried
+        and killed + figures["accepted"] == tried
+    )

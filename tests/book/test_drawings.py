@@ -31,7 +31,9 @@ def drawn(fig, form: str = "wide"):
     root = ElementTree.fromstring(fig.svg())
     root = root if form == "wide" else root.find(".//{*}metadata/{*}svg")
     files: list[bytes] = []
-    svg = drawings.page_svg(root, "d7", lambda file: files.append(file) or f"picture-{len(files)}.webp")
+    svg = drawings.page_svg(
+        root, "d7", lambda file: files.append(file) or f"picture-{len(files)}.webp"
+    )
     return svg, files, ElementTree.fromstring(svg)
 
 
@@ -41,19 +43,32 @@ def pixels(file: bytes) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def lines():
-    return viz.plot_lines({"a < b": [1.0, 2.0, 4.0], "c": [3.0, 2.0, 1.0]}, "step", "loss", title="R&D")
+    return viz.plot_lines(
+        {"a < b": [1.0, 2.0, 4.0], "c": [3.0, 2.0, 1.0]}, "step", "loss", title="R&D"
+    )
 
 
 def test_a_drawing_has_letters_and_no_card(lines):
     svg, files, root = drawn(lines)
-    assert {"a < b", "c", "step", "loss", "R&D"} <= {text.text for text in root.iter("text")}
-    assert not files and "<image" not in svg and "metadata" not in svg and "font-family" not in svg
-    assert not re.search(r"#[0-9a-f]{6}", svg), "a colour of the style that is none of the page's"
+    assert {"a < b", "c", "step", "loss", "R&D"} <= {
+        text.text for text in root.iter("text")
+    }
+    assert (
+        not files
+        and "<image" not in svg
+        and "metadata" not in svg
+        and "font-family" not in svg
+    )
+    assert not re.search(r"#[0-9a-f]{6}", svg), (
+        "a colour of the style that is none of the page's"
+    )
     colours = set(re.findall(r"var\((--[\w-]+)", svg))
     assert {"--ink", "--curve-1", "--curve-2", "--letter-1", "--grid"} <= colours
     assert 'style="fill:var(--ground)"' not in svg
     wide, least = float(root.get("width")), float(re.search(r"--least:(\d+)px", svg)[1])
-    smallest = min(float(size) for size in re.findall(r"font-size:([\d.]+)px", svg)) * 96 / 72
+    smallest = (
+        min(float(size) for size in re.findall(r"font-size:([\d.]+)px", svg)) * 96 / 72
+    )
     assert least * smallest / wide == pytest.approx(10, rel=0.01)
 
 
@@ -69,7 +84,10 @@ def test_curves_have_a_narrow_form_and_pictures_have_none(lines):
     wide, narrow = (drawn(lines, form)[2] for form in ("wide", "narrow"))
     assert float(narrow.get("width")) < 0.7 * float(wide.get("width"))
     assert {text.text for text in narrow.iter("text")} >= {"a < b", "c", "step"}
-    names = {f"a name too long to stand beside so narrow a drawing, {i}": [1, i] for i in range(2)}
+    names = {
+        f"a name too long to stand beside so narrow a drawing, {i}": [1, i]
+        for i in range(2)
+    }
     flow = viz.shape_flow({"a": {"b": (1,)}})
     for fig in (viz.plot_lines(names, "x", "y"), viz.heat_maps(torch.eye(3)), flow):
         assert ElementTree.fromstring(fig.svg()).find(".//{*}metadata/{*}svg") is None
@@ -77,10 +95,19 @@ def test_curves_have_a_narrow_form_and_pictures_have_none(lines):
 
 
 def test_pictures_keep_their_pixels():
-    images = (255 * torch.rand(2, 3, 9, 12, generator=torch.Generator().manual_seed(0))).to(torch.uint8)
+    images = (
+        255 * torch.rand(2, 3, 9, 12, generator=torch.Generator().manual_seed(0))
+    ).to(torch.uint8)
     svg, files, root = drawn(viz.show_images(images))
-    assert svg.count("image-rendering:pixelated") == svg.count('preserveAspectRatio="none"') == 2
-    assert [image.get("href") for image in root.iter("image")] == ["picture-1.webp", "picture-2.webp"]
+    assert (
+        svg.count("image-rendering:pixelated")
+        == svg.count('preserveAspectRatio="none"')
+        == 2
+    )
+    assert [image.get("href") for image in root.iter("image")] == [
+        "picture-1.webp",
+        "picture-2.webp",
+    ]
     for image, file in zip(images, files, strict=True):
         assert (pixels(file) == image.permute(1, 2, 0).numpy()).all()
 
@@ -88,14 +115,20 @@ def test_pictures_keep_their_pixels():
 def test_photographs_are_smooth_and_small():
     photo = vl.sample_image("coffee", 224)
     svg, (file,), _ = drawn(viz.show_images(photo))
-    assert "pixelated" not in svg and len(file) < 30_000 and pixels(file).shape == (224, 224, 3)
+    assert (
+        "pixelated" not in svg
+        and len(file) < 30_000
+        and pixels(file).shape == (224, 224, 3)
+    )
     assert np.abs(pixels(file) - photo.permute(1, 2, 0).numpy()).mean() < 4
 
 
 def test_a_small_photograph_loses_nothing():
     photo = vl.sample_image("coffee", 128)
     svg, (file,), _ = drawn(viz.show_images(photo))
-    assert (pixels(file) == photo.permute(1, 2, 0).numpy()).all() and "image-rendering:pixelated" in svg
+    assert (
+        pixels(file) == photo.permute(1, 2, 0).numpy()
+    ).all() and "image-rendering:pixelated" in svg
     assert "pixelated" not in drawn(viz.show_images(vl.sample_image("coffee", 129)))[0]
 
 
@@ -119,16 +152,27 @@ def test_the_style_sheet_has_the_house_style():
 
 
 @pytest.mark.parametrize(("letters", "missing"), [("α → ✓", []), ("α ☃ ☂", ["☂ ☃"])])
-def test_a_character_that_the_font_lacks_is_a_warning(letters, missing, tmp_path, monkeypatch):
+def test_a_character_that_the_font_lacks_is_a_warning(
+    letters, missing, tmp_path, monkeypatch
+):
     warnings, file = [], tmp_path / "figure.svg"
-    monkeypatch.setattr(drawings.log, "warning", lambda text, *parts, **_: warnings.append(text % parts))
+    monkeypatch.setattr(
+        drawings.log, "warning", lambda text, *parts, **_: warnings.append(text % parts)
+    )
     file.write_text(viz.plot_lines({letters: [1, 2]}, "x", "y").svg(), encoding="utf-8")
-    builder = SimpleNamespace(outdir=tmp_path, imagedir="", imgpath="", current_docname="book/01")
+    builder = SimpleNamespace(
+        outdir=tmp_path, imagedir="", imgpath="", current_docname="book/01"
+    )
     writer = SimpleNamespace(body=[], builder=builder)
     with pytest.raises(SkipNode):
         drawings.visit_drawing(writer, {"path": file, "key": "d1", "alt": "two points"})
-    assert letters in writer.body[0] and writer.body[0].count('role="img" aria-label="two points"') == 2
-    assert [each.partition(" is not in the drawings' font")[0] for each in warnings] == missing
+    assert (
+        letters in writer.body[0]
+        and writer.body[0].count('role="img" aria-label="two points"') == 2
+    )
+    assert [
+        each.partition(" is not in the drawings' font")[0] for each in warnings
+    ] == missing
 
 
 def test_the_fonts_of_drawings_are_small_whole_and_renamed():
@@ -140,5 +184,7 @@ def test_the_fonts_of_drawings_are_small_whole_and_renamed():
         font = TTFont(io.BytesIO(base64.b64decode(data)))
         assert set(font.getBestCmap()) >= DRAWN
         names = " ".join(font["name"].getDebugName(number) for number in (1, 4, 6))
-        assert names.startswith("Patch by Patch") and not re.search("Bitstream|Vera", names)
+        assert names.startswith("Patch by Patch") and not re.search(
+            "Bitstream|Vera", names
+        )
         assert "Permission is hereby granted" in font["name"].getDebugName(13)

@@ -19,7 +19,9 @@ def test_a_translation_keeps_what_its_source_holds(path):
     chinese = edition.WORDS / f"{path.stem}.md"
     wrong, missing = translate.check(chinese)
     assert not wrong and not re.search(AVOIDED, chinese.read_text("utf-8"))
-    assert not missing or path.stem in edition.ENGLISH, f"python -m page.translate new {path.stem}"
+    assert not missing or path.stem in edition.ENGLISH, (
+        f"python -m page.translate new {path.stem}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,9 @@ def test_a_translation_keeps_what_its_source_holds(path):
     ],
 )
 def test_what_a_translation_loses_is_named(right, wrong):
-    assert translate.problems(EN, ZH) == [] and translate.problems(EN, ZH.replace(right, wrong))
+    assert translate.problems(EN, ZH) == [] and translate.problems(
+        EN, ZH.replace(right, wrong)
+    )
 
 
 def test_what_changed_in_english_is_shown_in_english():
@@ -50,13 +54,15 @@ def test_words_of_the_pages_are_translated_and_code_is_not():
     said = language.chinese("7 hints, one after the other")
     assert "7" in said and "hints" not in said
     english = page.format("7 hints, one after the other", "Check")
-    assert language.translate(english) == page.replace("Check", language.chinese("Check"), 1).format(
-        said, "Check"
-    )
+    assert language.translate(english) == page.replace(
+        "Check", language.chinese("Check"), 1
+    ).format(said, "Check")
 
 
 def test_fragments_of_scripts_stand_in_the_scripts():
-    for file, fragments in yaml.safe_load((edition.WORDS / "scripts.yml").read_text("utf-8")).items():
+    for file, fragments in yaml.safe_load(
+        (edition.WORDS / "scripts.yml").read_text("utf-8")
+    ).items():
         path = (
             ROOT / file.replace("vit/", "vitworkshop/web/")
             if "vit/" in file

@@ -11,17 +11,28 @@ from sphinx import addnodes
 from page import cards, chapters, search
 
 
-def linked(*content: nodes.Node, terms=("Patch", "Patch embedding", "MLP")) -> list[tuple[str, str]]:
+def linked(
+    *content: nodes.Node, terms=("Patch", "Patch embedding", "MLP")
+) -> list[tuple[str, str]]:
     """The words that became links in a section of this content, and where they lead."""
     known = {("term", name): (cards.GLOSSARY, f"term-{name}") for name in terms}
-    known |= {("term", "elsewhere"): ("book/intro", "e"), ("label", "Label"): (cards.GLOSSARY, "l")}
+    known |= {
+        ("term", "elsewhere"): ("book/intro", "e"),
+        ("label", "Label"): (cards.GLOSSARY, "l"),
+    }
     env = SimpleNamespace(get_domain=lambda domain: SimpleNamespace(objects=known))
-    app = SimpleNamespace(builder=SimpleNamespace(get_relative_uri=lambda here, there: there.split("/")[1]))
+    app = SimpleNamespace(
+        builder=SimpleNamespace(
+            get_relative_uri=lambda here, there: there.split("/")[1]
+        )
+    )
     part = nodes.section("", *content)
     before = part.astext()
     cards.link_terms(app, part, "book/05-attention", cards.patterns(env))
     assert part.astext() == before, "a link changes no word"
-    links = [way for way in part.findall(nodes.reference) if "has-card" in way["classes"]]
+    links = [
+        way for way in part.findall(nodes.reference) if "has-card" in way["classes"]
+    ]
     return [(way.astext(), way["refuri"]) for way in links]
 
 
@@ -66,18 +77,31 @@ def test_text_is_what_a_reader_would_read_aloud():
 
 def test_a_section_is_an_entry_with_its_words_and_its_code():
     """What a cell printed is not searched, and a section without words is none."""
-    output = nodes.container("", nodes.literal_block("", "tensor(1)"), classes=["cell_output"])
+    output = nodes.container(
+        "", nodes.literal_block("", "tensor(1)"), classes=["cell_output"]
+    )
     cell = nodes.container("", nodes.literal_block("", "vl.split(x)"), output)
     empty = nodes.section("", nodes.title("", "Empty"), ids=["empty"])
-    full = nodes.section("", nodes.title("", "Full"), paragraph("Words."), cell, empty, ids=["full", "old"])
+    full = nodes.section(
+        "",
+        nodes.title("", "Full"),
+        paragraph("Words."),
+        cell,
+        empty,
+        ids=["full", "old"],
+    )
     assert search.entries(full) == [
         {"title": "Full", "anchor": "full", "text": "Words.", "code": "vl.split(x)"}
     ]
 
 
 def test_a_name_is_an_entry_with_its_signature():
-    sign = addnodes.desc_signature("", "vitlib.split(x)", nodes.inline("", "[source]"), ids=["vitlib.split"])
-    inner = addnodes.desc("", addnodes.desc_signature("", "part", ids=["vitlib.split.part"]))
+    sign = addnodes.desc_signature(
+        "", "vitlib.split(x)", nodes.inline("", "[source]"), ids=["vitlib.split"]
+    )
+    inner = addnodes.desc(
+        "", addnodes.desc_signature("", "part", ids=["vitlib.split.part"])
+    )
     text = addnodes.desc_content("", paragraph("Split it."), inner)
     (found,) = search.entries(nodes.section("", addnodes.desc("", sign, text)))
     names = {"title": "vl.split", "anchor": "vitlib.split", "sign": "vitlib.split(x)"}
@@ -116,7 +140,10 @@ def test_a_term_within_a_longer_one_is_not_linked_and_each_once_in_a_section():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("A dispatch, a sub-patch, a patch-wise head of this width, elsewhere; Label.", []),
+        (
+            "A dispatch, a sub-patch, a patch-wise head of this width, elsewhere; Label.",
+            [],
+        ),
         ("a “patch” so called", []),
         ("the patch size, then patches", ["patch size", "patches"]),
         ("a patch size, the patch size", ["patch size"]),
@@ -128,11 +155,26 @@ def test_words_within_words_other_meanings_and_other_pages_are_left(text, words)
 
 
 def test_links_code_headings_and_tables_stay_as_they_are():
-    closed = [nodes.title, nodes.literal, nodes.math, nodes.strong, nodes.emphasis, nodes.literal_block]
-    assert linked(*(kind("", "a patch") for kind in closed), nodes.table("", paragraph("a patch"))) == []
+    closed = [
+        nodes.title,
+        nodes.literal,
+        nodes.math,
+        nodes.strong,
+        nodes.emphasis,
+        nodes.literal_block,
+    ]
+    assert (
+        linked(
+            *(kind("", "a patch") for kind in closed),
+            nodes.table("", paragraph("a patch")),
+        )
+        == []
+    )
     assert linked(nodes.container("", paragraph("a patch"), classes=["cell"])) == []
     there = nodes.paragraph("", "", nodes.reference("", "patch", refuri="#there"))
-    assert linked(there, paragraph("A patch.")) == [], "the author has linked it already"
+    assert linked(there, paragraph("A patch.")) == [], (
+        "the author has linked it already"
+    )
 
 
 # Names of pages
@@ -140,7 +182,12 @@ def test_links_code_headings_and_tables_stay_as_they_are():
 
 @pytest.mark.parametrize(
     ("docname", "number"),
-    [("book/05-attention", "05"), ("book/intro", ""), ("intro/05-x", ""), ("book/5-x", "")],
+    [
+        ("book/05-attention", "05"),
+        ("book/intro", ""),
+        ("intro/05-x", ""),
+        ("book/5-x", ""),
+    ],
 )
 def test_only_chapters_have_numbers(docname, number):
     assert chapters.number_of(docname) == number

@@ -128,7 +128,10 @@ def book(tmp_path_factory):
         path.parent.mkdir(exist_ok=True)
         path.write_text(re.sub("^ {8}", "", text, flags=re.M), encoding="utf-8")
     settings = {
-        "extensions": ["sphinx_exercise", *(f"page.{name}" for name in EXTENSIONS.split())],
+        "extensions": [
+            "sphinx_exercise",
+            *(f"page.{name}" for name in EXTENSIONS.split()),
+        ],
         "html_theme": "basic",
         "html_math_renderer": "mathml",
         "html_permalinks": False,
@@ -137,7 +140,14 @@ def book(tmp_path_factory):
     }
     search.pages.clear()
     app = Sphinx(
-        folder, None, folder / "out", folder / "trees", "html", settings, status=None, warningiserror=True
+        folder,
+        None,
+        folder / "out",
+        folder / "trees",
+        "html",
+        settings,
+        status=None,
+        warningiserror=True,
     )
     app.build()
     return folder / "out"
@@ -149,7 +159,9 @@ def read(book):
 
     def read(name: str):
         if name.endswith(".js"):
-            return json.loads((book / "_static" / name).read_text(encoding="utf-8").split("=", 1)[1])
+            return json.loads(
+                (book / "_static" / name).read_text(encoding="utf-8").split("=", 1)[1]
+            )
         return (book / f"{name}.html").read_text(encoding="utf-8")
 
     return read
@@ -167,7 +179,11 @@ def links(page: str) -> list[tuple[str, str]]:
 def test_a_term_is_linked_where_a_section_first_uses_it(read):
     """In plural too, whatever its capitals; an abbreviation only as it is; "head" never; and no part of a word."""
     heads, costs, _ = read("book/05-attention").split("<h2>")[1:]
-    terms = [(where.split("#term-")[1], word) for where, word in links(heads) if "#term-" in where]
+    terms = [
+        (where.split("#term-")[1], word)
+        for where, word in links(heads)
+        if "#term-" in where
+    ]
     assert terms == [("Token", "Tokens"), ("query", "query"), ("GAP", "GAP")]
     assert ("key-concepts.html#term-Token", "token") in links(costs)
 
@@ -211,11 +227,14 @@ def test_letters_lead_to_their_first_terms_and_are_not_searched(read):
 def test_each_section_term_and_name_is_found_where_it_stands(read):
     found = {(each["address"], each["anchor"]): each for each in read("sections.js")}
     assert found["book/05-attention.html", "heads"]["page"] == "05 Attention"
-    assert {"title": "Token", "text": "A row of numbers. It has more."}.items() <= found[
-        "book/key-concepts.html", "term-Token"
-    ].items()
+    assert {
+        "title": "Token",
+        "text": "A row of numbers. It has more.",
+    }.items() <= found["book/key-concepts.html", "term-Token"].items()
     name = found["book/api.html", "vitlib.split"]
-    assert name["title"] == "vl.split" and name["text"].startswith("Split it in two. As")
+    assert name["title"] == "vl.split" and name["text"].startswith(
+        "Split it in two. As"
+    )
 
 
 def test_code_is_searched_and_solutions_are_not(read):
@@ -242,8 +261,9 @@ def test_chapters_bear_their_numbers(read):
 
 
 def test_a_page_describes_itself_with_its_first_paragraph(read):
-    assert '<meta name="description" content="Build “it” from a token &amp; a query." />' in read(
-        "book/05-attention"
+    assert (
+        '<meta name="description" content="Build “it” from a token &amp; a query." />'
+        in read("book/05-attention")
     )
     assert 'content="Search the book, section by section."' in read("search")
 
@@ -252,7 +272,9 @@ def test_equations_and_exercises_are_numbered_in_their_chapter(read):
     page = read("book/05-attention")
     assert re.findall(r'<span class="eqno">(.*?)</span>', page) == ["(5.1)", "(5.2)"]
     assert '<span class="eqno">(4.1)</span>' in read("book/04-before")
-    assert '<span class="eqno">(1)</span>' in read("book/api"), "on a page that is no chapter"
+    assert '<span class="eqno">(1)</span>' in read("book/api"), (
+        "on a page that is no chapter"
+    )
     assert 'href="#equation-eq-second">(5.2)</a>' in page
     assert '<span class="caption-number">Exercise 5.1 </span>' in page
 
@@ -271,13 +293,20 @@ def test_the_glance_is_a_line_with_its_minutes(read):
     assert '<details class="glance admonition" data-minutes="45">' in page
     line = re.search(r'<summary class="admonition-title">(.*?)</summary>', page)[1]
     assert line == 'At a glance<span class="minutes">45 minutes to read</span>'
-    assert "You learn to split." in re.search(r"glance admonition.*?</details>", page, re.S)[0]
-    assert page.count("data-minutes") == 1 and '<div class="tip admonition">' in page, "other boxes stay"
+    assert (
+        "You learn to split."
+        in re.search(r"glance admonition.*?</details>", page, re.S)[0]
+    )
+    assert page.count("data-minutes") == 1 and '<div class="tip admonition">' in page, (
+        "other boxes stay"
+    )
 
 
 def test_a_solution_is_a_line_that_names_its_exercise(read):
     page = read("book/05-attention")
-    solution = re.search(r'<details class="solution" id="done">(.*?)</details>', page, re.S)[1]
+    solution = re.search(
+        r'<details class="solution" id="done">(.*?)</details>', page, re.S
+    )[1]
     assert "<summary>Solution to Exercise 5.1 (Split it)</summary>" in solution
     assert "The answer is secret." in solution
     assert "exercise-content" not in page and "solution-content" not in page

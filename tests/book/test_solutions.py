@@ -20,7 +20,9 @@ def run(name: str, code: str) -> None:
 def test_every_exercise_has_a_solution_with_code():
     assert {"09-training", "10-recipe"} <= {path.stem for path in WRITTEN}
     for path in WRITTEN:
-        assert set(solutions(path)) == set(re.findall(r":label: (ex-\d\d-[\w-]+)", prose(path))), path.stem
+        assert set(solutions(path)) == set(
+            re.findall(r":label: (ex-\d\d-[\w-]+)", prose(path))
+        ), path.stem
 
 
 @pytest.mark.parametrize("label", CODE)
@@ -32,5 +34,9 @@ def test_a_solution_runs_alone(label, capsys):
 
 def test_the_classroom_cell_runs():
     (code,) = python_blocks(prose(ROOT / "book/teach.md"))
-    small = code.replace("n=4500", "n=120").replace("n=500", "n=20").replace("epochs=12", "epochs=1")
+    small = (
+        code.replace("n=4500", "n=120")
+        .replace("n=500", "n=20")
+        .replace("epochs=12", "epochs=1")
+    )
     run("classroom", small)

@@ -35,7 +35,11 @@ def test_what_axe_calls_wrong_is_mended(before, after):
 
 
 def test_scripts_that_are_not_needed_are_left_out():
-    unwanted = ["togglebutton.js", "_static/sphinx-thebe.js", "https://elsewhere/widget.js"]
+    unwanted = [
+        "togglebutton.js",
+        "_static/sphinx-thebe.js",
+        "https://elsewhere/widget.js",
+    ]
     inline = SimpleNamespace(filename=None, attributes={"body": "let togglebutton"})
     kept = SimpleNamespace(filename="_static/frame.js", attributes={})
     context = {
@@ -47,10 +51,14 @@ def test_scripts_that_are_not_needed_are_left_out():
     assert context == {"body": "<p>", "script_files": [kept], "css_files": ["a.css"]}
 
 
-@pytest.mark.parametrize(("format", "left"), [("html", '<script src="a.js"></script>\n<p>'), ("latex", None)])
+@pytest.mark.parametrize(
+    ("format", "left"), [("html", '<script src="a.js"></script>\n<p>'), ("latex", None)]
+)
 def test_the_script_of_icons_is_on_no_page(format, left):
     page = '<script src="a.js"></script>\n  <script src="../_static/scripts/fontawesome.js?digest=1"></script>\n<p>'
-    builder = SimpleNamespace(format=format, templates=SimpleNamespace(render=lambda name, context: page))
+    builder = SimpleNamespace(
+        format=format, templates=SimpleNamespace(render=lambda name, context: page)
+    )
     theme.drop_icon_script(SimpleNamespace(builder=builder))
     assert builder.templates.render("page.html", {}) == (left or page)
 
@@ -63,8 +71,16 @@ def test_the_script_of_icons_is_on_no_page(format, left):
             'html[data-theme="auto"] a, html[data-theme="auto"] b { color: blue }\n'
             '@media (min-width: 9px) {\nhtml[data-theme="auto"] u { margin: 0 }\n}\n',
         ),
-        ("dark", 'html[data-theme="auto"] img:not(.only-dark, .bare) { filter: none }\n'),
+        (
+            "dark",
+            'html[data-theme="auto"] img:not(.only-dark, .bare) { filter: none }\n',
+        ),
     ],
 )
 def test_rules_for_a_theme_hold_where_no_script_chose_one(mode, rules):
-    assert theme.for_auto(theme.tinycss2.parse_component_value_list(CSS, skip_comments=True), mode) == rules
+    assert (
+        theme.for_auto(
+            theme.tinycss2.parse_component_value_list(CSS, skip_comments=True), mode
+        )
+        == rules
+    )

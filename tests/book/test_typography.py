@@ -18,12 +18,19 @@ from page.fonts import SHEET
 def paragraph(*parts):
     """A page of one paragraph."""
     return nodes.section(
-        "", nodes.paragraph("", "", *[nodes.Text(p) if isinstance(p, str) else p for p in parts])
+        "",
+        nodes.paragraph(
+            "", "", *[nodes.Text(p) if isinstance(p, str) else p for p in parts]
+        ),
     )
 
 
 def kept(page) -> list[str]:
-    return [node.astext() for node in page.findall(nodes.inline) if "kept" in node["classes"]]
+    return [
+        node.astext()
+        for node in page.findall(nodes.inline)
+        if "kept" in node["classes"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +41,10 @@ def kept(page) -> list[str]:
         ("73.6\u00a0% ± 1", "73.6\u202f% ± 1"),
         ("by -0.4 points, or (-3)", "by \u22120.4 points, or (\u22123)"),
         ("-.5", "\u2212.5"),
-        ("B-16, CIFAR-10, 2020-11-03, 16-32, x -y", "B-16, CIFAR-10, 2020-11-03, 16-32, x -y"),
+        (
+            "B-16, CIFAR-10, 2020-11-03, 16-32, x -y",
+            "B-16, CIFAR-10, 2020-11-03, 16-32, x -y",
+        ),
         ("100 %d", "100 %d"),
     ],
 )
@@ -43,7 +53,11 @@ def test_numbers_are_set_in_one_way(typed, written):
 
 
 def test_marks_stay_with_their_formula_or_name():
-    formula, name, other = nodes.math("", "D"), nodes.literal("", "vl.x"), nodes.math("", "P")
+    formula, name, other = (
+        nodes.math("", "D"),
+        nodes.literal("", "vl.x"),
+        nodes.math("", "P"),
+    )
     page = paragraph("of shape (", formula, "), from ", name, "; and ", other, " go")
     text = page.astext()
     typography.keep_marks(None, page, "")
@@ -51,7 +65,9 @@ def test_marks_stay_with_their_formula_or_name():
 
 
 def test_a_name_does_not_break_and_code_is_left():
-    page = paragraph("a ViT-B/16 on CIFAR-10, 50% right, ", nodes.literal("", "5% of CIFAR-10"))
+    page = paragraph(
+        "a ViT-B/16 on CIFAR-10, 50% right, ", nodes.literal("", "5% of CIFAR-10")
+    )
     typography.set_page(None, page, "")
     assert kept(page) == ["ViT-B/16", "CIFAR-10"]
     assert page.astext() == "a ViT-B/16 on CIFAR-10, 50\u202f% right, 5% of CIFAR-10"
@@ -60,10 +76,15 @@ def test_a_name_does_not_break_and_code_is_left():
 def test_a_formula_keeps_its_tex():
     markup = typography.mathml(r"\sqrt{d} < 2", display=False)
     assert markup.startswith("<math><semantics>") and "<msqrt>" in markup
-    assert '<annotation encoding="application/x-tex">\\sqrt{d} &lt; 2</annotation>' in markup
+    assert (
+        '<annotation encoding="application/x-tex">\\sqrt{d} &lt; 2</annotation>'
+        in markup
+    )
     assert typography.mathml("x", display=True).startswith('<math display="block">')
     assert 'class="leans"' in typography.mathml("x + N", display=False)
-    assert "\u2061" in typography.mathml(r"\log x", display=False), "a function is applied, not multiplied"
+    assert "\u2061" in typography.mathml(r"\log x", display=False), (
+        "a function is applied, not multiplied"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,9 +95,13 @@ def test_a_formula_keeps_its_tex():
         ("x + 字", "字 is not in the font: add it to page/fonts.py"),
     ],
 )
-def test_a_formula_that_cannot_be_drawn_is_a_warning_that_says_why(tex, sentence, monkeypatch):
+def test_a_formula_that_cannot_be_drawn_is_a_warning_that_says_why(
+    tex, sentence, monkeypatch
+):
     writer, said = SimpleNamespace(body=[], encode=str.upper), []
-    monkeypatch.setattr(typography.log, "warning", lambda text, *parts, **_: said.append(text % parts))
+    monkeypatch.setattr(
+        typography.log, "warning", lambda text, *parts, **_: said.append(text % parts)
+    )
     typography.write(writer, None, tex, display=False)
     assert writer.body == [f"<code>{tex.upper()}</code>"], "the reader sees its TeX"
     assert said[0].startswith(f"equation {tex}: ") and sentence in said[0]
@@ -87,7 +112,9 @@ def test_root_signs_are_equally_wide():
     data = re.search(r'base64,([^"]+)', SHEET.read_text(encoding="utf-8"))[1]
     font = TTFont(io.BytesIO(base64.b64decode(data)))
     variants, plain = font["MATH"].table.MathVariants, font.getBestCmap()[0x221A]
-    roots = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(plain)]
+    roots = variants.VertGlyphConstruction[
+        variants.VertGlyphCoverage.glyphs.index(plain)
+    ]
     parts = [part.glyph for part in roots.GlyphAssembly.PartRecords]
     tall = [record.VariantGlyph for record in roots.MathGlyphVariantRecord]
     assert len({font["hmtx"][glyph][0] for glyph in [plain, *tall, *parts]}) == 1

@@ -7,14 +7,14 @@ from pathlib import Path
 from classroom.homework import homework
 from classroom.homework.notebook import TAG, write_homework
 
-HEAD = (
-    "import torch\nimport torch.nn.functional as F\nfrom einops import rearrange\nimport vitlib as vl\n\n\n"
-)
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom einops import rearrange\nimport vitlib as vl\n\n\n"
 
 
 def right(number: str, *edits: tuple[str, str]) -> str:
     """The right answer to a task as a cell, with edits."""
-    source = HEAD + inspect.getsource(homework(int(number[0])).tasks[number].exercise.reference)
+    source = HEAD + inspect.getsource(
+        homework(int(number[0])).tasks[number].exercise.reference
+    )
     for old, new in edits:
         assert old in source
         source = source.replace(old, new)
@@ -23,7 +23,9 @@ def right(number: str, *edits: tuple[str, str]) -> str:
 
 def mistaken(number: str, which: int) -> str:
     """An answer with a known mistake."""
-    return right(number, homework(int(number[0])).tasks[number].exercise.mistakes[which][:2])
+    return right(
+        number, homework(int(number[0])).tasks[number].exercise.mistakes[which][:2]
+    )
 
 
 def notebook(folder: Path, number: int = 1, words: str = "", **cells: str) -> dict:
@@ -44,5 +46,8 @@ def notebook(folder: Path, number: int = 1, words: str = "", **cells: str) -> di
 
 def code(*sources: str) -> dict:
     """A notebook of code cells alone."""
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+        for source in sources
+    ]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}

@@ -11,7 +11,10 @@ import pytest
 
 from classroom import bundle, editions
 
-CLEAN = {"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent"}  # no pip settings of this machine
+CLEAN = {
+    "PATH": os.environ.get("PATH", ""),
+    "HOME": "/nonexistent",
+}  # no pip settings of this machine
 NO_NETWORK = """
 import fcntl, socket, struct, subprocess, sys  # a network of its own, in which there is only this machine
 with socket.socket() as s:
@@ -35,7 +38,9 @@ def made(tmp_path, monkeypatch):
         asked.append([str(part) for part in command])
         if "wheel" in command:
             (tmp_path / "bundle/wheels").mkdir()
-            (tmp_path / "bundle/wheels/vitlib-0-py3-none-any.whl").write_bytes(b"1234567")
+            (tmp_path / "bundle/wheels/vitlib-0-py3-none-any.whl").write_bytes(
+                b"1234567"
+            )
 
     monkeypatch.setattr(bundle, "HTML", pages)
     monkeypatch.setattr(editions, "CHAPTERS", editions.CHAPTERS[:1])
@@ -50,7 +55,9 @@ def start(folder, *arguments, **changes):
     made_for = json.loads((folder / "made-for.json").read_text()) | changes
     (folder / "made-for.json").write_text(json.dumps(made_for))
     command = [sys.executable, "start.py", *arguments]
-    return subprocess.run(command, cwd=folder, env=CLEAN, capture_output=True, text=True)
+    return subprocess.run(
+        command, cwd=folder, env=CLEAN, capture_output=True, text=True
+    )
 
 
 def test_what_is_in_it(made):
@@ -58,12 +65,19 @@ def test_what_is_in_it(made):
     assert {path.name for path in folder.iterdir()} == {
         *("README.txt", "book", "made-for.json", "notebooks", "start.py", "wheels")
     }
-    assert (folder / "book/index.html").is_file() and (folder / "notebooks/01-patchify.ipynb").is_file()
-    assert "solution-start" not in (folder / "notebooks/01-patchify.ipynb").read_text(encoding="utf-8")
+    assert (folder / "book/index.html").is_file() and (
+        folder / "notebooks/01-patchify.ipynb"
+    ).is_file()
+    assert "solution-start" not in (folder / "notebooks/01-patchify.ipynb").read_text(
+        encoding="utf-8"
+    )
     told = (folder / "README.txt").read_text()
     assert f"on {sysconfig.get_platform()}. The first" in told and "{" not in told
     (_, download) = asked
-    assert download[-2:] == ["jupyterlab", "nbclient"] and "https://example.org" in download
+    assert (
+        download[-2:] == ["jupyterlab", "nbclient"]
+        and "https://example.org" in download
+    )
     assert download[download.index("--constraint") + 1].endswith("requirements.txt")
     with pytest.raises(SystemExit, match="or zh for Chinese; got fr"):
         bundle.main(["fr", "--no-index"])
@@ -73,15 +87,25 @@ def test_what_is_in_it(made):
     ("arguments", "changes", "says"),
     [
         ((), {"python": "3.4"}, "expected Python 3.4 on "),
-        ((), {"platform": "win-amd64"}, f"got Python {sys.version_info[0]}.{sys.version_info[1]} on "),
+        (
+            (),
+            {"platform": "win-amd64"},
+            f"got Python {sys.version_info[0]}.{sys.version_info[1]} on ",
+        ),
         (("--run", "99"), {}, "expected --run and a chapter"),
-        (("--rnu", "01"), {}, "expected --run and a chapter, as --run 01; got ['--rnu', '01']"),
+        (
+            ("--rnu", "01"),
+            {},
+            "expected --run and a chapter, as --run 01; got ['--rnu', '01']",
+        ),
     ],
 )
 def test_what_cannot_start_says_why_and_makes_nothing(made, arguments, changes, says):
     folder, _ = made
     ended = start(folder, *arguments, **changes)
-    assert ended.returncode == 2 and says in ended.stdout and not (folder / "env").exists()
+    assert (
+        ended.returncode == 2 and says in ended.stdout and not (folder / "env").exists()
+    )
 
 
 def test_an_installation_that_broke_off_does_not_count(made):
@@ -89,16 +113,28 @@ def test_an_installation_that_broke_off_does_not_count(made):
     folder, _ = made
     ended = start(folder, "--run", "01")
     assert ended.returncode == 1 and not (folder / "env/installed").exists()
-    assert ended.stdout.endswith("the same command begins anew.\n") and "Traceback" not in ended.stderr
+    assert (
+        ended.stdout.endswith("the same command begins anew.\n")
+        and "Traceback" not in ended.stderr
+    )
     (folder / "env/left").touch()
     about = "Metadata-Version: 2.1\nVersion: 0\nName: "
     for name in ("vitlib", "jupyterlab", "nbclient"):
-        with zipfile.ZipFile(folder / f"wheels/{name}-0-py3-none-any.whl", "w") as wheel:
+        with zipfile.ZipFile(
+            folder / f"wheels/{name}-0-py3-none-any.whl", "w"
+        ) as wheel:
             wheel.writestr("jupyter.py", "import sys\nprint(sys.argv[1])")
-            for file, text in (("METADATA", about + name), ("WHEEL", "Wheel-Version: 1.0"), ("RECORD", "")):
+            for file, text in (
+                ("METADATA", about + name),
+                ("WHEEL", "Wheel-Version: 1.0"),
+                ("RECORD", ""),
+            ):
                 wheel.writestr(f"{name}-0.dist-info/{file}", text)
     first, again = start(folder, "--run", "01"), start(folder)
-    assert first.stdout.startswith("Installing") and "It ran from top to bottom." in first.stdout
+    assert (
+        first.stdout.startswith("Installing")
+        and "It ran from top to bottom." in first.stdout
+    )
     assert again.stdout == "lab\n" and not (folder / "env/left").exists()
 
 
@@ -107,6 +143,18 @@ def test_an_installation_that_broke_off_does_not_count(made):
 def test_from_zip_to_a_running_chapter_without_a_network(tmp_path):
     """The real one; needs the built book and, once, the package index."""
     bundle.write(tmp_path / "bundle", [])
-    command = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", NO_NETWORK]
-    ended = subprocess.run(command, cwd=tmp_path / "bundle", env=CLEAN, capture_output=True, text=True)
-    assert ended.returncode == 0 and "It ran from top to bottom." in ended.stdout, ended.stderr
+    command = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--net",
+        sys.executable,
+        "-c",
+        NO_NETWORK,
+    ]
+    ended = subprocess.run(
+        command, cwd=tmp_path / "bundle", env=CLEAN, capture_output=True, text=True
+    )
+    assert ended.returncode == 0 and "It ran from top to bottom." in ended.stdout, (
+        ended.stderr
+    )

@@ -85,7 +85,11 @@ CHEATS = {
 def submitted(cell: str, here) -> str:
     more = SHAPED if cell.endswith(SHAPED) else ""
     cell = textwrap.dedent(cell.removesuffix(more)).replace("REFERENCE", str(REFERENCE))
-    cell = cell.replace("ROOT", str(ROOT)).replace("JUDGE", str(os.getpid())).replace("HERE", str(here))
+    cell = (
+        cell.replace("ROOT", str(ROOT))
+        .replace("JUDGE", str(os.getpid()))
+        .replace("HERE", str(here))
+    )
     return f"import os, sys, time\nimport torch\nimport vitlib as vl\n{cell}{more}"
 
 
@@ -107,14 +111,21 @@ def verdict(sandbox: Sandbox, *cells: str, seconds=300):
 def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
     (tmp_path / "grades.csv").write_text("student,points\nme,0\n")
     start = time.monotonic()
-    ran = sandbox.run([(1, submitted(CHEATS[name], tmp_path))], TASK.name, HIDDEN.cases, 3)
+    ran = sandbox.run(
+        [(1, submitted(CHEATS[name], tmp_path))], TASK.name, HIDDEN.cases, 3
+    )
     said, failed = grade.judged(TASK, HIDDEN, ran), str(ran.values[:1])
     assert time.monotonic() - start < 15, "it holds up the judge"
     for held in ("forbidden", "not permitted", "No space left"):
         assert held not in CHEATS[name] or held in said.says + failed
-    assert "SyntaxError" not in failed and "IndentationError" not in failed, "the cheat itself is broken"
+    assert "SyntaxError" not in failed and "IndentationError" not in failed, (
+        "the cheat itself is broken"
+    )
     assert said.kind != "right"
-    assert os.listdir(tmp_path) == ["grades.csv"] and "me,0" in (tmp_path / "grades.csv").read_text()
+    assert (
+        os.listdir(tmp_path) == ["grades.csv"]
+        and "me,0" in (tmp_path / "grades.csv").read_text()
+    )
     assert os.stat(tmp_path / "grades.csv").st_mode & 0o400
 
 
@@ -122,23 +133,36 @@ def test_of_two_cells_for_a_task_the_last_counts():
     last = mistaken("1.1", 0).replace("# task", "# Task")
     code = [("code", text) for text in (right("1.1"), last, "### Answer 1.5\n…\nA")]
     below = [("raw", "B"), ("markdown", "### Answer 1.6\nC"), ("code", "x = 1")]
-    student = Submission("x", ROOT, cells=[("markdown", "### Answer 1.5\nOld"), *code, *below])
+    student = Submission(
+        "x", ROOT, cells=[("markdown", "### Answer 1.5\nOld"), *code, *below]
+    )
     assert len(student.code("1.1", "snake")) == 2
     assert [student.words(number) for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 
 def test_a_students_memory_is_nobody_elses(sandbox):
     assert verdict(sandbox, right("1.1")).kind == "right"  # after all the cheats
-    verdict(sandbox, "import builtins, torch\nbuiltins.left = 1\ntorch.left = 1\ndef snake(*a): return 1")
-    said = verdict(sandbox, "import torch\ndef snake(*a): return getattr(torch, 'left')")
+    verdict(
+        sandbox,
+        "import builtins, torch\nbuiltins.left = 1\ntorch.left = 1\ndef snake(*a): return 1",
+    )
+    said = verdict(
+        sandbox, "import torch\ndef snake(*a): return getattr(torch, 'left')"
+    )
     assert "has no attribute 'left'" in said.says
 
 
 def test_no_reference_is_in_a_students_process(sandbox):
-    there = "sorted(m for m in sys.modules if m.startswith(('classroom', 'vitworkshop.')))"
+    there = (
+        "sorted(m for m in sys.modules if m.startswith(('classroom', 'vitworkshop.')))"
+    )
     ran = sandbox.run([(1, f"import sys\nf = lambda: {there}")], "f", [()])
     own = [f"classroom{name}" for name in ("", ".cells", ".confine", ".wire")]
-    assert [*ran.values[1]["value"]] == [*own, "vitworkshop.exercises", "vitworkshop.exercises.answers"]
+    assert [*ran.values[1]["value"]] == [
+        *own,
+        "vitworkshop.exercises",
+        "vitworkshop.exercises.answers",
+    ]
 
 
 def test_the_waiting_process_lost_is_started_again(sandbox):
@@ -170,20 +194,36 @@ confine.confine(Path(sys.argv[1]), Path(), 9, 10**9, 10**6, 9), os.chdir(sys.arg
 for how in (os.O_CREAT, os.O_TMPFILE):
     try: os.open(os.path.join(".", "x" * (how == os.O_CREAT)), how | os.O_RDWR)
     except PermissionError: print("refused")"""
-    ran = subprocess.run([sys.executable, "-c", tries, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", tries, tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert (ran.stdout, os.listdir(tmp_path)) == ("refused\n" * 2, []), ran.stderr
 
 
 def test_what_crosses_comes_back_and_damage_is_the_end():
-    values = [torch.rand(2, 3), (1, 2.5, "a", None, True), {"a": [torch.tensor(3)]}, {1}, torch.zeros(0, 3)]
+    values = [
+        torch.rand(2, 3),
+        (1, 2.5, "a", None, True),
+        {"a": [torch.tensor(3)]},
+        {1},
+        torch.zeros(0, 3),
+    ]
     for value, back in zip(values, unpack(b"".join(map(pack, values))), strict=True):
         assert grade.plain(value) is not None and pack(value) == pack(back)
-    halves = [torch.tensor(0.5, dtype=dtype) for dtype in (torch.float16, torch.bfloat16)]
+    halves = [
+        torch.tensor(0.5, dtype=dtype) for dtype in (torch.float16, torch.bfloat16)
+    ]
     assert list(unpack(b"".join(map(pack, halves)))) == [0.5, 0.5]
     whole = pack(values[0])
     assert [list(unpack(whole[:n])) for n in range(len(whole))] == [[]] * len(whole)
     model = vl.VisionTransformer(vl.ViTConfig(8, 4, embed_dim=8, depth=1, num_heads=2))
-    assert list(unpack(pack(model))) == [] and len(list(unpack(pack(model), models=True))) == 1
+    assert (
+        list(unpack(pack(model))) == []
+        and len(list(unpack(pack(model), models=True))) == 1
+    )
 
 
 def test_what_could_hold_the_judge_up_does_not_cross():
@@ -198,7 +238,19 @@ def test_what_could_hold_the_judge_up_does_not_cross():
     assert list(unpack(pack([0] * 20_000), models=True)) == [[0] * 20_000]
     assert list(unpack(pack("a" * 10**6))) and not list(unpack(pack("a" * 10**6 + "a")))
     lie = b'{"kind":"tensor","dtype":"float32","shape":[1000000000000],"data":"AAAA"}'
-    deep, long = b'{"kind":"list","items":[' * 5000 + b"]}" * 5000, b"[" + b"1," * 200_000 + b"1]"
+    deep, long = (
+        b'{"kind":"list","items":[' * 5000 + b"]}" * 5000,
+        b"[" + b"1," * 200_000 + b"1]",
+    )
     assert [list(unpack(line + b"\n")) for line in (lie, deep, long)] == [[]] * 3
-    frame = {"value": 0, "error": torch.zeros([6] * 8), "says": "", "where": "", "changed": 0, "printed": 0}
-    assert grade.judged(TASK, HIDDEN, Ran([{"there": True}] + [frame] * 3)).kind == "told"
+    frame = {
+        "value": 0,
+        "error": torch.zeros([6] * 8),
+        "says": "",
+        "where": "",
+        "changed": 0,
+        "printed": 0,
+    }
+    assert (
+        grade.judged(TASK, HIDDEN, Ran([{"there": True}] + [frame] * 3)).kind == "told"
+    )

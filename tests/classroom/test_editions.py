@@ -16,7 +16,9 @@ from page.edition import notebook
 from tools.plain import plain_notebook
 from vitworkshop.exercises import ask, engine, language
 
-chapter = pytest.mark.parametrize("path", CHAPTERS, ids=[path.stem for path in CHAPTERS])
+chapter = pytest.mark.parametrize(
+    "path", CHAPTERS, ids=[path.stem for path in CHAPTERS]
+)
 
 
 def outside(cells: list[dict]) -> list[str]:
@@ -24,7 +26,11 @@ def outside(cells: list[dict]) -> list[str]:
     kept, ends = [], None
     for cell in cells:
         if cell["cell_type"] == "code":
-            kept += [] if "solution" in cell["metadata"].get("tags", []) else source(cell).splitlines()
+            kept += (
+                []
+                if "solution" in cell["metadata"].get("tags", [])
+                else source(cell).splitlines()
+            )
             continue
         for line in source(cell).splitlines():
             if line.startswith(("````{solution-start}", "````{solution} ")):
@@ -42,8 +48,12 @@ def test_students_and_teachers_chapters_differ_only_where_they_must(path):
     theirs = editions.student(read(path))["cells"]
     ours = editions.teacher(read(path), "notes")["cells"]
     ours = [cell for cell in ours if not cell["id"].startswith("teacher-")]
-    assert outside(ours) == [line for cell in theirs for line in source(cell).splitlines() if line.strip()]
-    assert [source(cell) for cell in ours] == [source(cell) for cell in read(path)["cells"]]
+    assert outside(ours) == [
+        line for cell in theirs for line in source(cell).splitlines() if line.strip()
+    ]
+    assert [source(cell) for cell in ours] == [
+        source(cell) for cell in read(path)["cells"]
+    ]
     assert not any(cell["outputs"] for cell in theirs if cell["cell_type"] == "code")
 
 
@@ -52,8 +62,12 @@ def test_a_students_chapter_needs_no_name_that_a_solution_makes(path):
     made, used = (set(), set()), set()
     for cell in (cell for cell in read(path)["cells"] if cell["cell_type"] == "code"):
         solves = "solution" in cell["metadata"].get("tags", [])
-        for node in ast.walk(ast.parse(TransformerManager().transform_cell(source(cell)))):
-            fields = () if isinstance(node, ast.keyword) else ("id", "asname", "name", "arg")
+        for node in ast.walk(
+            ast.parse(TransformerManager().transform_cell(source(cell)))
+        ):
+            fields = (
+                () if isinstance(node, ast.keyword) else ("id", "asname", "name", "arg")
+            )
             found = {getattr(node, field, None) for field in fields} - {None}
             loads = isinstance(getattr(node, "ctx", None), ast.Load)
             used.update(found if loads and not solves else ())
@@ -62,22 +76,42 @@ def test_a_students_chapter_needs_no_name_that_a_solution_makes(path):
 
 
 @chapter
-@pytest.mark.parametrize(("tongue", "called"), [("en", "Exercise {}.{}: {}"), ("zh", "练习 {}.{}：{}")])
+@pytest.mark.parametrize(
+    ("tongue", "called"), [("en", "Exercise {}.{}: {}"), ("zh", "练习 {}.{}：{}")]
+)
 def test_what_a_class_gets_is_plain_markdown(path, tongue, called, monkeypatch):
     """No role, label, directive or explorer; exercises with number and title; headings and replies in its language."""
     monkeypatch.setitem(language._CHOSEN, "language", "en")
     book = notebook(path, tongue)
     cells = plain_notebook(book, tongue)["cells"]
-    text = "\n\n".join(source(cell) for cell in cells if cell["cell_type"] == "markdown")
+    text = "\n\n".join(
+        source(cell) for cell in cells if cell["cell_type"] == "markdown"
+    )
     left = r".*(?:\{[\w:-]+\}`|^:[\w-]+:|^\([\w-]+\)=|\{exercise|\{solution|</?vit-|^`{4}|^:::).*"
     assert not re.findall(left, text, re.M)
-    assert tongue == "en" or not re.findall(r"^#+ [ -~]+$|\*\*Sol|《[ -~]+》|^\*需启用\w+。\*", text, re.M)
-    asked = re.findall(r"\{exercise(?:-start)?\} (.+)", "\n".join(map(source, book["cells"])))
-    numbers = [called.format(int(path.stem[:2]), i, title) for i, title in enumerate(asked, 1)]
-    assert re.findall(r"^\*\*((?:Exercise|练习) [\d.]+[:：].+)\*\*$", text, re.M) == numbers
-    theirs = "\n".join(map(source, plain_notebook(editions.student(book), tongue)["cells"]))
-    assert not re.findall(r"^\*\*Solution of|的解答\*\*|Solutions (?:are|run)|解答(?:是|都)", theirs, re.M)
-    exec(next(source(cell) for cell in cells if "import vitlib as vl" in source(cell)), {})
+    assert tongue == "en" or not re.findall(
+        r"^#+ [ -~]+$|\*\*Sol|《[ -~]+》|^\*需启用\w+。\*", text, re.M
+    )
+    asked = re.findall(
+        r"\{exercise(?:-start)?\} (.+)", "\n".join(map(source, book["cells"]))
+    )
+    numbers = [
+        called.format(int(path.stem[:2]), i, title) for i, title in enumerate(asked, 1)
+    ]
+    assert (
+        re.findall(r"^\*\*((?:Exercise|练习) [\d.]+[:：].+)\*\*$", text, re.M)
+        == numbers
+    )
+    theirs = "\n".join(
+        map(source, plain_notebook(editions.student(book), tongue)["cells"])
+    )
+    assert not re.findall(
+        r"^\*\*Solution of|的解答\*\*|Solutions (?:are|run)|解答(?:是|都)", theirs, re.M
+    )
+    exec(
+        next(source(cell) for cell in cells if "import vitlib as vl" in source(cell)),
+        {},
+    )
     assert language.language() == tongue
 
 
@@ -85,7 +119,11 @@ def test_the_teachers_notes_are_there_and_read_without_the_books_links():
     said = editions.notes()
     assert list(said) == [path.name[:2] for path in CHAPTERS]
     for text in said.values():
-        assert text.startswith("### ") and "**To discuss.**" in text and not re.search(r"\{\w+\}`|^\(", text)
+        assert (
+            text.startswith("### ")
+            and "**To discuss.**" in text
+            and not re.search(r"\{\w+\}`|^\(", text)
+        )
 
 
 @chapter
@@ -96,14 +134,20 @@ def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys
     assert (numbers := editions.CALL.findall("\n".join(texts)))
     for number in {*numbers}:
         entry = engine.find(number)
-        remarks = [source(cell) for cell in ours if cell["id"] == f"teacher-{number.replace('.', '-')}"]
+        remarks = [
+            source(cell)
+            for cell in ours
+            if cell["id"] == f"teacher-{number.replace('.', '-')}"
+        ]
         assert len(remarks) == 1 and entry.hints[0] in remarks[0]
         assert remarks[0].count("\n| ") == len(entry.mistakes) + 1
         ask.check(number)
         assert "waiting" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("asked", "remark"), [([], "For the teacher"), (["zh"], "给教师")])
+@pytest.mark.parametrize(
+    ("asked", "remark"), [([], "For the teacher"), (["zh"], "给教师")]
+)
 def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
     """Both zips open; the students' has all pictures, the class's homework, no remark and no reference."""
     request.addfinalizer(homework.cache_clear)
@@ -118,12 +162,19 @@ def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
             told[edition] = {name: archive.read(name) for name in archive.namelist()}
     theirs, ours = (told[edition][f"{edition}/{CHAPTERS[0].name}"] for edition in told)
     assert remark.encode() in ours and remark.encode() not in theirs
-    (picture,) = [cell["attachments"] for cell in json.loads(theirs)["cells"] if "attachments" in cell]
+    (picture,) = [
+        cell["attachments"]
+        for cell in json.loads(theirs)["cells"]
+        if "attachments" in cell
+    ]
     assert base64.b64decode(picture["patches.webp"]["image/webp"])[8:12] == b"WEBP"
     assert b"](attachment:patches.webp)" in theirs and b"](_static/" not in theirs
     made = (tmp_path / "references/h1.py").read_bytes()
     assert made == told["instructor"]["instructor/classroom/homework/h1.py"]
-    assert b"the second from left to right" in told["student"]["student/homework/homework-1.ipynb"]
+    assert (
+        b"the second from left to right"
+        in told["student"]["student/homework/homework-1.ipynb"]
+    )
     assert not [name for name in told["student"] if "classroom" in name]
 
 
@@ -134,4 +185,6 @@ def test_a_students_chapter_runs_from_top_to_bottom(path, tmp_path, monkeypatch)
     from nbclient import NotebookClient
 
     notebook = nbformat.reads(json.dumps(editions.student(read(path))), 4)
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(
+        notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()

@@ -39,10 +39,18 @@ def written(out, *rows, words=HAND, roster_text="", left_out=(), **more):
     if words != "as it is":
         (out / "hand.csv").write_text(words, encoding="utf-8")
     (out / "roster.csv").write_bytes((roster_text or "id,name").encode("cp1252"))
-    given = hand.read_hand(out / "hand.csv", {key: task.points for key, task in WORK.tasks.items()})
+    given = hand.read_hand(
+        out / "hand.csv", {key: task.points for key, task in WORK.tasks.items()}
+    )
     graded = Graded(list(rows), dict(left_out), ["the network"])
-    said = report.write_reports(out, WORK, graded, roster.read_roster(out / "roster.csv"), given, **more)
-    return said, read(out / "grades.csv"), (out / "class.html").read_text(encoding="utf-8")
+    said = report.write_reports(
+        out, WORK, graded, roster.read_roster(out / "roster.csv"), given, **more
+    )
+    return (
+        said,
+        read(out / "grades.csv"),
+        (out / "class.html").read_text(encoding="utf-8"),
+    )
 
 
 def read(path):
@@ -60,23 +68,46 @@ ODD = ["eve", "Eve", "eve\u200b", "eve\u200c", "eve ", "eve\u3164", "eve{U+200B}
 def test_no_two_names_look_the_same_or_share_a_file():
     keys = [shown(name) for name in ODD]
     assert len({*keys}) == len({slug(key).casefold() for key in keys}) == len(ODD)
-    assert all(key.isprintable() and unicodedata.is_normalized("NFC", key.strip()) for key in keys)
+    assert all(
+        key.isprintable() and unicodedata.is_normalized("NFC", key.strip())
+        for key in keys
+    )
     assert keys[:2] == ODD[:2] and keys[2] == "eve{U+200B}"
-    assert [slug(key).split("-")[0] for key in ("Eve", "..a.", "e ve")] == ["eve", "a", "e_ve"]
+    assert [slug(key).split("-")[0] for key in ("Eve", "..a.", "e ve")] == [
+        "eve",
+        "a",
+        "e_ve",
+    ]
 
 
 @pytest.mark.parametrize(
     ("names", "keys", "found"),
     [
         (["ann"], ["ann.ipynb", "ann"], {"ann": "ann"}),
-        (["ANN", "bob.IPYNB"], ["ann.ipynb", "Bob.zip"], {"ann.ipynb": "ANN", "Bob.zip": "bob.IPYNB"}),
+        (
+            ["ANN", "bob.IPYNB"],
+            ["ann.ipynb", "Bob.zip"],
+            {"ann.ipynb": "ANN", "Bob.zip": "bob.IPYNB"},
+        ),
         (["Ann"], ["ann.ipynb", "ann.zip"], {}),
         (["Ann", "ANN"], ["ann.ipynb"], {}),
-        (["ann", "Ann"], ["Ann.ipynb", "ann.ipynb"], {"Ann.ipynb": "Ann", "ann.ipynb": "ann"}),
+        (
+            ["ann", "Ann"],
+            ["Ann.ipynb", "ann.ipynb"],
+            {"Ann.ipynb": "Ann", "ann.ipynb": "ann"},
+        ),
         (["Jose\u0301"], [shown("Jos\u00e9.ipynb")], {"Jos\u00e9.ipynb": "Jose\u0301"}),
         (["eve"], [shown("eve\u200b.ipynb")], {"eve{U+200B}.ipynb": "eve"}),
-        (["eve", "eve\u200b"], [shown("eve\u200b.zip")], {"eve{U+200B}.zip": "eve\u200b"}),
-        (["Li  Na"], ["Li Na_81_assignsubmission_file_"], {"Li Na_81_assignsubmission_file_": "Li  Na"}),
+        (
+            ["eve", "eve\u200b"],
+            [shown("eve\u200b.zip")],
+            {"eve{U+200B}.zip": "eve\u200b"},
+        ),
+        (
+            ["Li  Na"],
+            ["Li Na_81_assignsubmission_file_"],
+            {"Li Na_81_assignsubmission_file_": "Li  Na"},
+        ),
         (["john"], ["john.smith"], {}),
     ],
 )
@@ -104,8 +135,13 @@ def test_names_are_matched_by_one_rule(names, keys, found):
 def test_a_cell_is_read_as_jupyter_reads_it(text, names, failed):
     space: dict = {}
     said = run(text, "cell", space, time.monotonic() + 9)
-    assert sorted(space.keys() - {"__builtins__", "get_ipython", "display"}) == names.split()
-    assert all(f"line {s[0]}: {s[1]}".startswith(f) for s, f in zip(said, failed, strict=True))
+    assert (
+        sorted(space.keys() - {"__builtins__", "get_ipython", "display"})
+        == names.split()
+    )
+    assert all(
+        f"line {s[0]}: {s[1]}".startswith(f) for s, f in zip(said, failed, strict=True)
+    )
 
 
 def test_a_statement_that_hangs_costs_itself_and_half_of_the_time():
@@ -113,22 +149,37 @@ def test_a_statement_that_hangs_costs_itself_and_half_of_the_time():
     space, start = {}, time.monotonic()
     late = "TimeoutError", "still running after half of the time"
     assert run(cell, "cell", space, start + 1) == [(1, *late), (5, *late)]
-    assert [space[name] for name in "abc"] == [1, 1, 1] and 0.7 < time.monotonic() - start < 1
+    assert [space[name] for name in "abc"] == [
+        1,
+        1,
+        1,
+    ] and 0.7 < time.monotonic() - start < 1
 
 
 def answered(exercise, first, others=0, changed=0):
     """What a process sends whose answer to the first call is off by so much in its parts."""
     frame = {"error": "", "says": "", "where": "", "changed": changed, "printed": False}
     one, *others_wanted = [[*want.value] for want in exercise.wanted]
-    values = [(one[0] + first, *(part + others for part in one[1:])), *map(tuple, others_wanted)]
-    return Ran([{"failed": [], "there": True}, *(frame | {"value": value} for value in values)])
+    values = [
+        (one[0] + first, *(part + others for part in one[1:])),
+        *map(tuple, others_wanted),
+    ]
+    return Ran(
+        [{"failed": [], "there": True}, *(frame | {"value": value} for value in values)]
+    )
 
 
 def test_parts_count_and_every_task_has_a_section():
-    for key, task in ((key, task) for number in NUMBERS for key, task in homework(number).tasks.items()):
+    for key, task in (
+        (key, task)
+        for number in NUMBERS
+        for key, task in homework(number).tasks.items()
+    ):
         chapter, _, section = task.read.partition(" ")
         (path,) = (ROOT / "book").glob(f"{chapter}-*.ipynb")
-        assert re.search(rf'# {re.escape(section)}(\\n|")', path.read_text(encoding="utf-8"))
+        assert re.search(
+            rf'# {re.escape(section)}(\\n|")', path.read_text(encoding="utf-8")
+        )
         if not task.parts:
             continue
         exercise = task.hidden(1)
@@ -145,7 +196,12 @@ def test_parts_count_and_every_task_has_a_section():
 
 @pytest.mark.parametrize(
     ("delimiter", "encoding", "start"),
-    [(",", "utf-8-sig", ""), (";", "cp1252", ""), ("\t", "utf-16", ""), (";", "utf-8", "sep=;\r\n")],
+    [
+        (",", "utf-8-sig", ""),
+        (";", "cp1252", ""),
+        ("\t", "utf-16", ""),
+        (";", "utf-8", "sep=;\r\n"),
+    ],
 )
 def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
     path = tmp_path / "hand.csv"
@@ -155,7 +211,10 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
     path.unlink()
     assert hand.add_rows(path, open_()) == 2
     mark = digest("Because.")
-    half, minus = "1,5" if delimiter == ";" else "1.5", "-" if encoding == "cp1252" else "−"
+    half, minus = (
+        "1,5" if delimiter == ";" else "1.5",
+        "-" if encoding == "cp1252" else "−",
+    )
     filled = [
         ["Student", "task", "points", "comment", "answer", "more"],
         ["ann.ipynb", "task 1.5", half, 'Größe €, "fast"; gut\nja', mark.upper(), ""],
@@ -174,17 +233,29 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, encoding, start):
         said, grades, _ = written(tmp_path, *rows(), words="as it is")
         tables.add((tmp_path / "grades.csv").read_bytes())
         assert [each["total"] for each in grades] == ["12.5", "2.5"]
-        assert ("changed: ben 1.1 0 → 0.5, 1.5 open → 2, total 0 → 2.5" in said) == (again == 0)
+        assert ("changed: ben 1.1 0 → 0.5, 1.5 open → 2, total 0 → 2.5" in said) == (
+            again == 0
+        )
         assert path.read_bytes() == before and len(tables) == 1
-    assert "Größe €, &quot;fast&quot;; gut\nja" in page(tmp_path) and "-1 points. a day" in page(tmp_path)
-    assert "Your teacher: =neat" in page(tmp_path) and ' a day"' in (tmp_path / "moodle.csv").read_text(
-        "utf-8"
-    )
+    assert "Größe €, &quot;fast&quot;; gut\nja" in page(
+        tmp_path
+    ) and "-1 points. a day" in page(tmp_path)
+    assert "Your teacher: =neat" in page(tmp_path) and ' a day"' in (
+        tmp_path / "moodle.csv"
+    ).read_text("utf-8")
     said, grades, _ = written(tmp_path, *rows("Otherwise."), words="as it is")
-    assert [(each["total"], each["open"]) for each in grades] == [("11", "1.5"), ("0", "1.1 1.5")]
-    assert "ann.ipynb 1.5: look again: the answer is another than the one that got 1.5" in said
+    assert [(each["total"], each["open"]) for each in grades] == [
+        ("11", "1.5"),
+        ("0", "1.1 1.5"),
+    ]
+    assert (
+        "ann.ipynb 1.5: look again: the answer is another than the one that got 1.5"
+        in said
+    )
     assert "Größe" not in page(tmp_path)
-    assert hand.add_rows(path, open_()) == 3 and (grown := path.read_bytes()).startswith(before)
+    assert hand.add_rows(path, open_()) == 3 and (
+        grown := path.read_bytes()
+    ).startswith(before)
     assert hand.add_rows(path, open_()) == 0 and path.read_bytes() == grown
     assert [r["answer"] for r in read(path)[-3:]] == [digest("Otherwise.")] * 3
 
@@ -193,29 +264,61 @@ def test_nobody_is_lost(tmp_path):
     people = "name;id;submission;deadline\nÄnne;=1+1;ann;\nBen;2;;13.12.2026 08:00\nCleo;3;;\n"
     rows = [row("ann.ipynb", date=1e9), row("Ben", date=2e9), row("eve")]
     due, left = roster.moment("2026-11-30 18:00"), {"x.pdf": "no notebook"}
-    said, grades, whole = written(tmp_path, *rows, roster_text=people, left_out=left, deadline=due)
-    assert said[0] == "4 in the folder: 3 graded, 1 left out" and "left out, no notebook: x.pdf" in said
+    said, grades, whole = written(
+        tmp_path, *rows, roster_text=people, left_out=left, deadline=due
+    )
+    assert (
+        said[0] == "4 in the folder: 3 graded, 1 left out"
+        and "left out, no notebook: x.pdf" in said
+    )
     assert not [s for s in said if s.startswith("new")]
     assert WORK.tasks["1.5"].rubric[:20] not in page(tmp_path)
-    assert {"in no row of the roster: eve", "in the roster, and nothing handed in: Cleo"} <= {*said}
+    assert {
+        "in no row of the roster: eve",
+        "in the roster, and nothing handed in: Cleo",
+    } <= {*said}
     there = [f"{r['student']} {r['id']} {r['name']} {r['total']}" for r in grades]
-    assert there == ["ann.ipynb =1+1 Änne 12", "Ben 2 Ben 12", "eve  eve 12", "Cleo 3 Cleo 0"]
+    assert there == [
+        "ann.ipynb =1+1 Änne 12",
+        "Ben 2 Ben 12",
+        "eve  eve 12",
+        "Cleo 3 Cleo 0",
+    ]
     told = read(tmp_path / "diagnosis.csv")[0]
     assert [grades[0][name] for name in ("of", "task 1.5")] == ["16", ""]
     assert [told[name] for name in ("points", "of", "task")] == ["3", "3", "task 1.1"]
-    assert [r["late"][-24:] for r in grades] == ["", " late by the date of the file"[-24:], "", ""]
+    assert [r["late"][-24:] for r in grades] == [
+        "",
+        " late by the date of the file"[-24:],
+        "",
+        "",
+    ]
     moodle = (tmp_path / "moodle.csv").read_text("utf-8-sig").splitlines()
-    assert moodle[1].startswith("'=1+1,Änne,12,1.1: right. ") and len(moodle) == 4 and "=1+1;" not in whole
+    assert (
+        moodle[1].startswith("'=1+1,Änne,12,1.1: right. ")
+        and len(moodle) == 4
+        and "=1+1;" not in whole
+    )
     canvas = (tmp_path / "canvas.csv").read_text("utf-8-sig").splitlines()
     assert canvas[1:3] == ["    Points Possible,,,,,16", "Änne,,'=1+1,,,12"]
     assert "12 of 16 points, without 1.5, still to be read" in page(tmp_path)
     said, *_ = written(tmp_path, *rows[:1])
-    assert "gone since the last time: Cleo, 0 points" in said and not [s for s in said if "no row" in s]
+    assert "gone since the last time: Cleo, 0 points" in said and not [
+        s for s in said if "no row" in s
+    ]
     assert "in hand.csv, and nobody's: zoe" not in said
-    assert "in hand.csv, and nobody's: zoe" in written(tmp_path, row(), words=HAND + "zoe,1.1,1,,\n")[0]
+    assert (
+        "in hand.csv, and nobody's: zoe"
+        in written(tmp_path, row(), words=HAND + "zoe,1.1,1,,\n")[0]
+    )
     assert "new: zoe" in written(tmp_path, row(), row("zoe"))[0]
-    _, grades, _ = written(tmp_path, row(points=0), row("bo"), words=HAND + "ann,late,-3,,\nbo,1.1,0,,\n")
-    assert [(each["penalty"], each["total"]) for each in grades] == [("-3", "0"), ("", "9")]
+    _, grades, _ = written(
+        tmp_path, row(points=0), row("bo"), words=HAND + "ann,late,-3,,\nbo,1.1,0,,\n"
+    )
+    assert [(each["penalty"], each["total"]) for each in grades] == [
+        ("-3", "0"),
+        ("", "9"),
+    ]
     came = "name,id,submitted,deadline\nann,1,2026-12-01T18:00:00Z,2026-11-29T18:00:00Z\nbo,2,2026-11-30 18:00,\n"
     _, grades, _ = written(tmp_path, row(), row("bo"), roster_text=came, deadline=due)
     assert [each["late"] for each in grades] == ["48.0 h late by the roster", ""]
@@ -225,17 +328,30 @@ def test_pages_say_what_a_student_needs(tmp_path):
     words = HAND + "ann.ipynb,1.5,2,Well <argued>,\n"
     rows = [
         row(),
-        *(row(f"b{i}", ("named", "told")[i > 0], 0, "", says=f"<mistake {i > 0}") for i in range(3)),
+        *(
+            row(f"b{i}", ("named", "told")[i > 0], 0, "", says=f"<mistake {i > 0}")
+            for i in range(3)
+        ),
     ]
     rows.append(row("c", "waiting", 0))
     for each in rows[1:]:
         each.results["1.5"].points, each.results["1.5"].kind = 0, "waiting"
     rows[0].results["1.1"].left_out = "cell 2, line 1: SyntaxError"
     _, _, whole = written(tmp_path, *rows, words=words)
-    assert whole.index("&lt;mistake True") < whole.index("&lt;mistake False") and "<mistake" not in whole
-    assert "3 wrong + 1 right + 1 not answered = 5" in whole and "code: the network" in whole
+    assert (
+        whole.index("&lt;mistake True") < whole.index("&lt;mistake False")
+        and "<mistake" not in whole
+    )
+    assert (
+        "3 wrong + 1 right + 1 not answered = 5" in whole
+        and "code: the network" in whole
+    )
     ann, task = page(tmp_path), WORK.tasks["1.1"]
-    assert "14 of 16 points" in ann and "Well &lt;argued&gt;" in ann and WORK.tasks["1.5"].rubric[:20] in ann
+    assert (
+        "14 of 16 points" in ann
+        and "Well &lt;argued&gt;" in ann
+        and WORK.tasks["1.5"].rubric[:20] in ann
+    )
     assert "cell 2, line 1: SyntaxError" in ann and WORK.tasks["1.5"].read[3:] in ann
     assert task.read[3:] not in ann
     wrong, hint = page(tmp_path, "b0"), task.exercise.hints[0]
@@ -264,13 +380,21 @@ def test_tables_hold_no_formula():
         ("ann,1.7,1,,", "expected a task in row 2 of"),
         ("ann,1.5,2,5,well,x", "expected 5 cells in row 2 of"),
         (",,,,\nann,1.5,1,5,well", "expected eight letters as the answer in row 3 of"),
-        ("ann,1.5,2,,\nann,1.5,1,,", "expected one row of ann for 1.5, got two, one in row 3"),
+        (
+            "ann,1.5,2,,\nann,1.5,1,,",
+            "expected one row of ann for 1.5, got two, one in row 3",
+        ),
     ],
 )
 def test_a_persons_slip_is_refused(tmp_path, line, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         written(tmp_path, row(), words=HAND + line + "\n")
-    assert written(tmp_path, row(), words=HAND + "ann,2.5,2,of another homework,\n")[1][0]["total"] == "12"
+    assert (
+        written(tmp_path, row(), words=HAND + "ann,2.5,2,of another homework,\n")[1][0][
+            "total"
+        ]
+        == "12"
+    )
 
 
 @pytest.mark.errors

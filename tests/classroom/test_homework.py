@@ -65,7 +65,9 @@ def test_a_class_has_references_of_its_own_and_the_public_ones_get_nothing(
 @pytest.mark.errors
 def test_an_exercise_that_cannot_be_a_task_is_refused():
     for number in ("05.3", "05.1", "06.3"):
-        with pytest.raises(ValueError, match=f"asks for a function of numbers, got {number}: try 05.b"):
+        with pytest.raises(
+            ValueError, match=f"asks for a function of numbers, got {number}: try 05.b"
+        ):
             book(number)
     with pytest.raises(ValueError, match="homework from 1 to 4, got 5"):
         homework(5)
@@ -74,16 +76,31 @@ def test_an_exercise_that_cannot_be_a_task_is_refused():
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_notebook_runs_and_holds_no_reference(tmp_path, number):
     write_homework(tmp_path)
-    whole = json.loads((tmp_path / f"homework-{number}.ipynb").read_text(encoding="utf-8"))
+    whole = json.loads(
+        (tmp_path / f"homework-{number}.ipynb").read_text(encoding="utf-8")
+    )
     text = "\n".join("".join(cell["source"]) for cell in whole["cells"])
     tasks = homework(number).tasks.values()
-    assert sum(bool(task.rubric) for task in tasks) == 1 and 60 <= sum(t.minutes for t in tasks) <= 120
+    assert (
+        sum(bool(task.rubric) for task in tasks) == 1
+        and 60 <= sum(t.minutes for t in tasks) <= 120
+    )
     for key, task in homework(number).tasks.items():
         assert f"## {key} {task.title}" in text
         assert not task.rubric or task.rubric not in text
-        lines = inspect.getsource(task.exercise.reference).splitlines()[1:] if task.exercise else []
-        assert not [line for line in lines if line.strip() in text and len(line.strip()) > 25]
-        assert not [said for *_, said in (task.exercise.mistakes if task.exercise else ()) if said in text]
+        lines = (
+            inspect.getsource(task.exercise.reference).splitlines()[1:]
+            if task.exercise
+            else []
+        )
+        assert not [
+            line for line in lines if line.strip() in text and len(line.strip()) > 25
+        ]
+        assert not [
+            said
+            for *_, said in (task.exercise.mistakes if task.exercise else ())
+            if said in text
+        ]
     for answer, printed in ((False, "not yet"), (True, "as it should be")):
         space, out = {}, io.StringIO()
         for cell in whole["cells"]:

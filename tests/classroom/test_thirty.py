@@ -21,7 +21,10 @@ from classroom.submissions import find
 from vitlib.files import read_json, write_json
 
 FULL = [f"{task.points}" for task in homework(1).tasks.values() if task.exercise]
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines"),
+]
 
 
 def deed(body: str, answer: str = "    return torch.zeros(1)\n") -> str:
@@ -84,7 +87,9 @@ def zipped(**files: bytes) -> bytes:
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
         for i, (name, content) in enumerate(files.items()):
-            info = zipfile.ZipInfo(f"a/{name.replace('_', '.')}", (2026, 1, 31 - i, 0, 0, 0))
+            info = zipfile.ZipInfo(
+                f"a/{name.replace('_', '.')}", (2026, 1, 31 - i, 0, 0, 0)
+            )
             archive.writestr(info, content, zipfile.ZIP_DEFLATED)
     return raw.getvalue()
 
@@ -105,45 +110,101 @@ def graded(tmp_path_factory):
     hand_in("right", notebook(blank, words="They are the same set of patches."))
     answers = [right(f"1.{i}") for i in (1, 2, 3, 4)]
     hand_in(
-        "right-otherwise", code("%matplotlib inline", "1 / 0", *(text.partition("\n")[2] for text in answers))
+        "right-otherwise",
+        code(
+            "%matplotlib inline",
+            "1 / 0",
+            *(text.partition("\n")[2] for text in answers),
+        ),
     )
-    hand_in("right-as-lists", notebook(blank, t1=right("1.1", ("P * P * C)", "P * P * C).tolist()"))))
+    hand_in(
+        "right-as-lists",
+        notebook(blank, t1=right("1.1", ("P * P * C)", "P * P * C).tolist()"))),
+    )
     write_homework(blank)
     shutil.copy(blank / "homework-1.ipynb", folder / "nothing-done.ipynb")
     hand_in("no-cells", code())
     kept = "while True: pass\nif True:\n    import os"
-    hand_in("hanging-at-once", code(kept, answers[0] + "\nassert os.name", *answers[1:]))
+    hand_in(
+        "hanging-at-once", code(kept, answers[0] + "\nassert os.name", *answers[1:])
+    )
     for name, (cell, _) in DEEDS.items():
         hand_in(name, notebook(blank, t1=cell))
     for name, (raw, _) in FILES.items():
         hand_in(name, raw)
-    whole, two = (folder / "right.ipynb").read_bytes(), json.dumps(notebook(blank, 2)).encode()
-    named = {"Right.ipynb", "right.IPYNB", "john.smith/mine.ipynb", "eve\u200b.ipynb", "saved.ipynb.txt"}
-    for name in [*named, *(unicodedata.normalize(form, "Jos\u00e9.ipynb") for form in ("NFC", "NFD"))]:
+    whole, two = (
+        (folder / "right.ipynb").read_bytes(),
+        json.dumps(notebook(blank, 2)).encode(),
+    )
+    named = {
+        "Right.ipynb",
+        "right.IPYNB",
+        "john.smith/mine.ipynb",
+        "eve\u200b.ipynb",
+        "saved.ipynb.txt",
+    }
+    for name in [
+        *named,
+        *(unicodedata.normalize(form, "Jos\u00e9.ipynb") for form in ("NFC", "NFD")),
+    ]:
         hand_in(name, whole)
     hand_in("eve\u200c.ipynb", code())
     undone = (folder / "nothing-done.ipynb").read_bytes()
     lost = zipped(a_ipynb=whole, b_ipynb=undone, c_ipynb=two, c_txt=b"", _d_ipynb=whole)
-    hand_in("two.zip", lost), hand_in("twice/HW.ZIP", lost), hand_in("bad.zip", lost[:99])
-    hand_in("nest.zip", zipped(c_zip=lost)), hand_in("bomb.zip", zipped(a_ipynb=bytes(10**8)))
+    (
+        hand_in("two.zip", lost),
+        hand_in("twice/HW.ZIP", lost),
+        hand_in("bad.zip", lost[:99]),
+    )
+    (
+        hand_in("nest.zip", zipped(c_zip=lost)),
+        hand_in("bomb.zip", zipped(a_ipynb=bytes(10**8))),
+    )
     hand_in("twice/other.ipynb", whole)
-    for name in ("0.ipynb", *(f"{i}.txt" for i in range(50))):  # the notebook is the oldest
+    for name in (
+        "0.ipynb",
+        *(f"{i}.txt" for i in range(50)),
+    ):  # the notebook is the oldest
         hand_in(f"many/{name}", whole if name == "0.ipynb" else b"")
     hand_in("python.py", b"def snake(images, P): return 1")
     hand_in("wrong.ipynb", two)
     hand_in("list.pdf", b""), hand_in(".DS_Store", b"")
-    cell = JUPYTERS.replace("HERE", right("1.1", ("row.flip(1) if i % 2 else row for", "helped(i, row) for")))
+    cell = JUPYTERS.replace(
+        "HERE",
+        right("1.1", ("row.flip(1) if i % 2 else row for", "helped(i, row) for")),
+    )
     hand_in("jupyter", notebook(blank, t1=cell))
     (folder / "inner").mkdir()
-    for name, target in {"link": "right.ipynb", "inner/mine": "right.ipynb", "whole": "../blank"}.items():
+    for name, target in {
+        "link": "right.ipynb",
+        "inner/mine": "right.ipynb",
+        "whole": "../blank",
+    }.items():
         (folder / f"{name}.ipynb").symlink_to(folder / target)
     hand_in("=cmd/mine.ipynb", whole)
     os.mkfifo(folder / "pipe.ipynb")
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        assert main(["grade", str(folder), "--homework", "1", "--out", str(top / "out"), "--seed", "7"]) == 0
+        assert (
+            main(
+                [
+                    "grade",
+                    str(folder),
+                    "--homework",
+                    "1",
+                    "--out",
+                    str(top / "out"),
+                    "--seed",
+                    "7",
+                ]
+            )
+            == 0
+        )
     if still := json.loads((top / "out" / "state.json").read_text())["open_still"]:
         pytest.skip(f"this system cannot forbid {still}")
-    tables = {name: read_sheet(top / "out" / f"{name}.csv", ()).rows for name in ("grades", "diagnosis")}
+    tables = {
+        name: read_sheet(top / "out" / f"{name}.csv", ()).rows
+        for name in ("grades", "diagnosis")
+    }
     tables["said"] = said.getvalue().splitlines()
     return top, tables
 
@@ -163,10 +224,17 @@ RIGHT = ["right.ipynb", "right-otherwise", "right-as-lists", "=cmd", "hanging-at
 def test_all_are_graded(graded):
     top, tables = graded
     there = len(os.listdir(top / "homework"))
-    assert len(tables["grades"]) == there - 2 == len(os.listdir(top / "out" / "feedback")) >= 50
+    assert (
+        len(tables["grades"])
+        == there - 2
+        == len(os.listdir(top / "out" / "feedback"))
+        >= 50
+    )
     assert tables["said"][0] == f"{there} in the folder: {there - 2} graded, 2 left out"
     assert "cannot forbid" not in (top / "out/class.html").read_text()
-    assert tables["said"][1].endswith(": .DS_Store") and tables["said"][2].endswith(": list.pdf")
+    assert tables["said"][1].endswith(": .DS_Store") and tables["said"][2].endswith(
+        ": list.pdf"
+    )
 
 
 @pytest.mark.parametrize("student", RIGHT)
@@ -175,14 +243,25 @@ def test_right_answers_get_all_points(graded, student):
 
 
 def test_what_is_odd_is_said(graded):
-    assert of(graded, "twice")[1][-1] == "3 notebooks have tasks of it, other.ipynb is what was read"
-    assert of(graded, "two.zip")[1][-1] == "2 notebooks have tasks of it, a/a.ipynb is what was read"
+    assert (
+        of(graded, "twice")[1][-1]
+        == "3 notebooks have tasks of it, other.ipynb is what was read"
+    )
+    assert (
+        of(graded, "two.zip")[1][-1]
+        == "2 notebooks have tasks of it, a/a.ipynb is what was read"
+    )
     assert of(graded, "many")[1][-1] == ""
     many = graded[0] / "homework/many"
     dates = {found.key: found.date for found in find(many.parent)[0]}
     assert dates["many"] == max(path.stat().st_mtime for path in many.iterdir())
-    line = next(each for each in graded[1]["diagnosis"] if each["student"] == "jupyter.ipynb")
-    assert line["left-out"] == "cell 4, line 23: SyntaxError: def left(" and line["kind"] == "right"
+    line = next(
+        each for each in graded[1]["diagnosis"] if each["student"] == "jupyter.ipynb"
+    )
+    assert (
+        line["left-out"] == "cell 4, line 23: SyntaxError: def left("
+        and line["kind"] == "right"
+    )
 
 
 @pytest.mark.parametrize("student", DEEDS)
@@ -208,26 +287,49 @@ def test_nothing_gets_nothing_and_why_is_said(graded, student):
 
 def test_grading_again_grades_what_changed_and_says_so(graded, capsys):
     top, tables = graded
-    grade = ["grade", str(top / "homework"), "--homework", "1", "--out", str(top / "out")]
-    before = {path: path.read_bytes() for path in (top / "out").rglob("*.[ch]*")}  # .csv, .html
+    grade = [
+        "grade",
+        str(top / "homework"),
+        "--homework",
+        "1",
+        "--out",
+        str(top / "out"),
+    ]
+    before = {
+        path: path.read_bytes() for path in (top / "out").rglob("*.[ch]*")
+    }  # .csv, .html
     kept = {path: path.stat().st_mtime_ns for path in (top / "out/students").iterdir()}
     state = top / "out/state.json"
     shutil.copy(top / "homework/mistaken-1.ipynb", top / "homework/mistaken-0.ipynb")
     assert main(grade) == 0
-    (fresh,) = (path.name for path, when in kept.items() if path.stat().st_mtime_ns != when)
+    (fresh,) = (
+        path.name for path, when in kept.items() if path.stat().st_mtime_ns != when
+    )
     assert fresh == "mistaken-0.ipynb-1.json"
     assert "changed" not in capsys.readouterr().out  # another mistake, as many points
     differ = {path.name for path, raw in before.items() if path.read_bytes() != raw}
-    assert differ == {"mistaken-0.ipynb.html", "diagnosis.csv", "class.html", "moodle.csv"}
+    assert differ == {
+        "mistaken-0.ipynb.html",
+        "diagnosis.csv",
+        "class.html",
+        "moodle.csv",
+    }
     shutil.copy(top / "homework/right.ipynb", top / "homework/mistaken-0.ipynb")
     (top / "homework/sleeping.ipynb").unlink()
     assert main(grade) == 0
     said = capsys.readouterr().out
-    assert "changed: mistaken-0.ipynb 1.1 0 → 3" in said and "gone since the last time: sleeping" in said
+    assert (
+        "changed: mistaken-0.ipynb 1.1 0 → 3" in said
+        and "gone since the last time: sleeping" in said
+    )
     write_json(state, read_json(state, "") | {"open_still": ["the network"]})
-    assert main(grade) == 0  # nobody's code ran: what was open still is, for all that is known
+    assert (
+        main(grade) == 0
+    )  # nobody's code ran: what was open still is, for all that is known
     said = capsys.readouterr().out
-    assert "cannot forbid students' code: the network" in said and not re.search("changed|gone", said)
+    assert "cannot forbid students' code: the network" in said and not re.search(
+        "changed|gone", said
+    )
 
 
 def test_another_seed_grades_again(graded, tmp_path):
@@ -237,5 +339,9 @@ def test_another_seed_grades_again(graded, tmp_path):
     shutil.copy(top / "homework/mistaken-1.ipynb", small)
     for seed in "112":
         assert main(["grade", str(small), "--homework", "1", "--seed", seed]) == 0
-        marks.append(read_json(tmp_path / "small-grades/students/mistaken-1.ipynb-1.json", "")["mark"])
+        marks.append(
+            read_json(tmp_path / "small-grades/students/mistaken-1.ipynb-1.json", "")[
+                "mark"
+            ]
+        )
     assert marks[0] == marks[1] != marks[2]

@@ -36,43 +36,75 @@ def short_test_set(monkeypatch):
     return reads
 
 
-def test_train_writes_a_model_whose_card_tells_its_accuracy(tmp_path, capsys, short_test_set):
+def test_train_writes_a_model_whose_card_tells_its_accuracy(
+    tmp_path, capsys, short_test_set
+):
     out = tmp_path / "run"
     assert main([*SMALL, "--out", str(out), "--holdout", "20"]) == 0
     assert short_test_set.count("test") == 1
     said = capsys.readouterr().out
-    assert "12 wide, 1 deep, 1 epochs of 180 images of Drawn-10" in said and "test accuracy" in said
-    files = {"checkpoint.pt", "log.json", ".lock", "drawn10.json", "drawn10.safetensors"}
+    assert (
+        "12 wide, 1 deep, 1 epochs of 180 images of Drawn-10" in said
+        and "test accuracy" in said
+    )
+    files = {
+        "checkpoint.pt",
+        "log.json",
+        ".lock",
+        "drawn10.json",
+        "drawn10.safetensors",
+    }
     assert {p.name for p in out.iterdir()} == files
     model, card = vl.load_pretrained("drawn10", out)
     test = train.load_dataset("drawn10", "test")
     scores = vl.evaluate(model, test.images, test.labels)
-    assert card["final"]["test_accuracy"] == scores["accuracy"] and card["final"]["n_test"] == 100
+    assert (
+        card["final"]["test_accuracy"] == scores["accuracy"]
+        and card["final"]["n_test"] == 100
+    )
     assert card["final"]["test_loss"] == pytest.approx(scores["loss"], rel=1e-6)
     confusion = torch.tensor(card["final"]["confusion"])
-    assert confusion.sum() == 100 and confusion.trace() == round(100 * scores["accuracy"])
+    assert confusion.sum() == 100 and confusion.trace() == round(
+        100 * scores["accuracy"]
+    )
     name, share = card["final"]["commonest"]
     recalls = (
         f"{name} {n / row.sum():.0%}"
-        for name, n, row in zip(card["classes"], confusion.diag(), confusion, strict=True)
+        for name, n, row in zip(
+            card["classes"], confusion.diag(), confusion, strict=True
+        )
     )
-    assert share == 0.1 and f"\nalways saying {name}: 10.00%\nrecall: {', '.join(recalls)}\n" in said
+    assert (
+        share == 0.1
+        and f"\nalways saying {name}: 10.00%\nrecall: {', '.join(recalls)}\n" in said
+    )
     for warning in card["final"]["warnings"]:
         assert f"\n{warning}\n" in said
     assert card["command"].startswith("python -m vitlib train --preset drawn10")
     assert card["dataset"] == "Drawn-10"
-    assert "val_accuracy" in card["epochs"][0] and card["recipe"]["model"]["embed_dim"] == 12
+    assert (
+        "val_accuracy" in card["epochs"][0]
+        and card["recipe"]["model"]["embed_dim"] == 12
+    )
 
 
-def test_a_finished_run_does_not_read_the_test_set_again(tmp_path, capsys, short_test_set):
+def test_a_finished_run_does_not_read_the_test_set_again(
+    tmp_path, capsys, short_test_set
+):
     command = [*SMALL, "--out", str(tmp_path), "--holdout", "20"]
     assert main(command) == 0
     card = (tmp_path / "drawn10.json").read_text()
     accuracy = json.loads(card)["final"]["test_accuracy"]
     capsys.readouterr()
     assert main(command) == 0
-    assert short_test_set.count("test") == 1 and (tmp_path / "drawn10.json").read_text() == card
-    assert f"finished before, with a test accuracy of {accuracy:.2%}" in capsys.readouterr().out
+    assert (
+        short_test_set.count("test") == 1
+        and (tmp_path / "drawn10.json").read_text() == card
+    )
+    assert (
+        f"finished before, with a test accuracy of {accuracy:.2%}"
+        in capsys.readouterr().out
+    )
     assert main([*command, "--no-resume"]) == 0
     assert short_test_set.count("test") == 2  # trained anew, so read anew
 
@@ -82,24 +114,41 @@ def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert short_test_set == ["train"]
     assert "the test set was not read" in capsys.readouterr().out
     final = read_json(tmp_path / "choice.json", "")["final"]
-    assert final["n_val"] == sum(map(sum, final["confusion"])) == 20 and "test_loss" not in final
+    assert (
+        final["n_val"] == sum(map(sum, final["confusion"])) == 20
+        and "test_loss" not in final
+    )
 
 
-@pytest.mark.parametrize(("task", "metric"), [("masked-mean", "accuracy"), ("masked-pixels", "r2")])
+@pytest.mark.parametrize(
+    ("task", "metric"), [("masked-mean", "accuracy"), ("masked-pixels", "r2")]
+)
 def test_a_masked_objective_reads_no_test_set_and_leaves_an_encoder(
     tmp_path, capsys, short_test_set, task, metric
 ):
-    words = [f"objective={task}", "--out", str(tmp_path), "--name", "encoder"]  # SMALL ends in --set
+    words = [
+        f"objective={task}",
+        "--out",
+        str(tmp_path),
+        "--name",
+        "encoder",
+    ]  # SMALL ends in --set
     assert main([*SMALL, *words]) == 0
-    assert short_test_set == ["train"] and f"held-out {metric} " in capsys.readouterr().out
+    assert (
+        short_test_set == ["train"] and f"held-out {metric} " in capsys.readouterr().out
+    )
     encoder, card = vl.load_pretrained("encoder", tmp_path)
     assert encoder.cfg.num_classes == 0 and encoder.cfg.mask_token
-    assert {f"val_{metric}", "val_constant", "val_neighbours", "n_val"} < card["final"].keys()
+    assert {f"val_{metric}", "val_constant", "val_neighbours", "n_val"} < card[
+        "final"
+    ].keys()
 
 
 def test_a_budget_stops_and_the_same_command_goes_on(tmp_path, capsys):
     assert main([*SMALL, "--out", str(tmp_path), "--budget-minutes", "0"]) == 0
-    assert "the same command goes on" in capsys.readouterr().out and not list(tmp_path.glob("*.safetensors"))
+    assert "the same command goes on" in capsys.readouterr().out and not list(
+        tmp_path.glob("*.safetensors")
+    )
     assert main([*SMALL, "--out", str(tmp_path)]) == 0
     assert list(tmp_path.glob("*.safetensors"))
 
@@ -111,15 +160,23 @@ def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
 
 
 def test_a_study_runs_stops_and_reports(tmp_path, capsys):
-    words = "study run stems --data drawn10 --limit 60 --seeds 0".split() + ["--out", str(tmp_path)]
-    words += "--set epochs=1 model.embed_dim=12 model.depth=1 model.patch_size=8".split()
+    words = "study run stems --data drawn10 --limit 60 --seeds 0".split() + [
+        "--out",
+        str(tmp_path),
+    ]
+    words += (
+        "--set epochs=1 model.embed_dim=12 model.depth=1 model.patch_size=8".split()
+    )
     assert main([*words, "--budget-minutes", "1e-9"]) == 0
     assert "the same command goes on" in capsys.readouterr().out
     assert main(words) == 0
     capsys.readouterr()
     assert main(["study", "report", "stems", "--out", str(tmp_path)]) == 0
     assert "| stem | " in capsys.readouterr().out
-    assert read_json(tmp_path / "stems.json", "")["command"] == f"python -m vitlib {shlex.join(words)}"
+    assert (
+        read_json(tmp_path / "stems.json", "")["command"]
+        == f"python -m vitlib {shlex.join(words)}"
+    )
 
 
 def test_the_studies_are_listed_with_their_questions(capsys):
@@ -128,11 +185,17 @@ def test_the_studies_are_listed_with_their_questions(capsys):
     assert list(lines) == list(STUDIES)
     assert "Does a ViT need positions, and which kind?" in lines["positions"]
     for name, line in lines.items():
-        runs = load_results(name)["runs"] if (RESULTS / f"{name}.json").is_file() else ()
-        assert (f"the book's {len(runs)} runs took " if runs else "; not run yet)") in line
+        runs = (
+            load_results(name)["runs"] if (RESULTS / f"{name}.json").is_file() else ()
+        )
+        assert (
+            f"the book's {len(runs)} runs took " if runs else "; not run yet)"
+        ) in line
 
 
-@pytest.mark.parametrize("words", ["", " train", " data", " study", " study run", " check-pretrained"])
+@pytest.mark.parametrize(
+    "words", ["", " train", " data", " study", " study run", " check-pretrained"]
+)
 def test_help_everywhere(words, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words.split(), "--help"])
@@ -153,16 +216,34 @@ def test_the_version(capsys):
     [
         ("--preset laptop --scale full", "preset 'laptop' has no scale 'full'"),
         ("--set mixup", "--set takes FIELD=VALUE, got 'mixup'"),
-        ("--set data=drawn10", "--set changes fields of the recipe, not 'data'; use --data"),
-        ("--set base=modern", "--set changes fields of the recipe, not 'base'; see --help"),
+        (
+            "--set data=drawn10",
+            "--set changes fields of the recipe, not 'data'; use --data",
+        ),
+        (
+            "--set base=modern",
+            "--set changes fields of the recipe, not 'base'; see --help",
+        ),
         ("--set depth=3", "unknown recipe field 'depth'"),
         ("--threads 0", "expected --threads from 1 to 256, got 0"),
-        ("--holdout 200", "--limit above it, and 10 or more for --validate; got 200 and 200"),
+        (
+            "--holdout 200",
+            "--limit above it, and 10 or more for --validate; got 200 and 200",
+        ),
         ("--name a/b", "--name must be a file name without folders, got 'a/b'"),
     ],
 )
 def test_errors_say_what_is_wrong(tmp_path, capsys, words, message):
-    command = ["train", "--out", str(tmp_path), "--limit", "200", "--preset", "drawn10", *words.split()]
+    command = [
+        "train",
+        "--out",
+        str(tmp_path),
+        "--limit",
+        "200",
+        "--preset",
+        "drawn10",
+        *words.split(),
+    ]
     assert main(command) == 2 and message in capsys.readouterr().err
 
 
@@ -177,14 +258,28 @@ def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
-    words = [sys.executable, "-m", "vitlib", *SMALL, "--epochs", "100000", "--out", tmp_path]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = [
+        sys.executable,
+        "-m",
+        "vitlib",
+        *SMALL,
+        "--epochs",
+        "100000",
+        "--out",
+        tmp_path,
+    ]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     while not (tmp_path / "checkpoint.pt").exists() and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, error = process.communicate()
     assert process.returncode == 130, error
-    assert "the same command or call goes on from there" in error and "Traceback" not in error
+    assert (
+        "the same command or call goes on from there" in error
+        and "Traceback" not in error
+    )
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["step"] > 0
 
 
@@ -192,4 +287,6 @@ def test_words_of_set_become_what_they_say():
     said = ["a=true", "b=False", "c=none", "d=3", "e=0.5", "f=1e-3", "g=adamw"]
     told = {"a": True, "b": False, "c": None, "d": 3, "e": 0.5, "f": 1e-3, "g": "adamw"}
     found = settings(said, ())
-    assert found == told and all(type(found[key]) is type(value) for key, value in told.items())
+    assert found == told and all(
+        type(found[key]) is type(value) for key, value in told.items()
+    )

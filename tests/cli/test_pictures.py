@@ -31,20 +31,34 @@ def draw(folder: Path, counts: dict[str, int]) -> Path:
         for i, image in enumerate(images[labels == label][:count]):
             pixels = image.permute(1, 2, 0).numpy()[..., ::-1]
             pixels = cv2.resize(pixels, (32 + i, 40))
-            cv2.imwrite(str(folder / name / f"{i:02d}.{('png', 'jpg', 'bmp')[i % 3]}"), pixels)
+            cv2.imwrite(
+                str(folder / name / f"{i:02d}.{('png', 'jpg', 'bmp')[i % 3]}"), pixels
+            )
     return folder
 
 
 @pytest.fixture(scope="module")
 def birds(tmp_path_factory) -> Path:
-    return draw(tmp_path_factory.mktemp("pictures") / "birds", dict.fromkeys(CLASSES, 11))
+    return draw(
+        tmp_path_factory.mktemp("pictures") / "birds", dict.fromkeys(CLASSES, 11)
+    )
 
 
 @pytest.fixture(scope="module")
 def trained(birds, tmp_path_factory) -> Path:
     """The folder of a model trained on the birds."""
     out = tmp_path_factory.mktemp("runs") / "birds-laptop"
-    words = ["train", "--data", str(birds), "--img-size", "96", "--epochs", "2", "--out", str(out)]
+    words = [
+        "train",
+        "--data",
+        str(birds),
+        "--img-size",
+        "96",
+        "--epochs",
+        "2",
+        "--out",
+        str(out),
+    ]
     assert main([*words, *TINY, *QUICK]) == 0
     return out
 
@@ -56,35 +70,76 @@ def card_in(folder: Path) -> dict:
 
 def test_train_on_a_folder_writes_a_card_with_its_classes_and_its_split(birds, trained):
     card = card_in(trained)
-    assert card["classes"] == list(CLASSES) and card["dataset"] == "birds" and card["name"] == "birds-laptop"
+    assert (
+        card["classes"] == list(CLASSES)
+        and card["dataset"] == "birds"
+        and card["name"] == "birds-laptop"
+    )
     assert card["test_split"] == "3 of 33 pictures, a tenth of each class by seed 0"
-    assert (card["n_train"], card["final"]["n_test"], card["recipe"]["data"]) == (30, 3, "folder")
+    assert (card["n_train"], card["final"]["n_test"], card["recipe"]["data"]) == (
+        30,
+        3,
+        "folder",
+    )
     assert (card["config"]["num_classes"], card["config"]["img_size"]) == (3, 96)
     model, _ = vl.load_pretrained(str(trained))
     _, test = split_folder(vl.load_folder(birds, 96))
     assert sorted(test.labels.tolist()) == [0, 1, 2]
-    assert vl.evaluate(model, test.images, test.labels)["accuracy"] == card["final"]["test_accuracy"]
+    assert (
+        vl.evaluate(model, test.images, test.labels)["accuracy"]
+        == card["final"]["test_accuracy"]
+    )
 
 
 def test_a_folder_gets_500_steps_unless_told_otherwise(birds, tmp_path, capsys):
-    words = ["train", "--data", str(birds), "--img-size", "16", "--out", str(tmp_path), *TINY, *QUICK]
+    words = [
+        "train",
+        "--data",
+        str(birds),
+        "--img-size",
+        "16",
+        "--out",
+        str(tmp_path),
+        *TINY,
+        *QUICK,
+    ]
     assert main([*words, "--batch-size", "10", "--budget-minutes", "0"]) == 0
     said = capsys.readouterr().out
     assert "167 epochs of 30 images of birds" in said  # of three steps
-    assert "birds: heron 11, kingfisher 11, wren 11; held out to test: 3 of 33 pictures" in said
-    assert main([*words, "--batch-size", "10", "--budget-minutes", "0", "--epochs", "4"]) == 2
+    assert (
+        "birds: heron 11, kingfisher 11, wren 11; held out to test: 3 of 33 pictures"
+        in said
+    )
+    assert (
+        main([*words, "--batch-size", "10", "--budget-minutes", "0", "--epochs", "4"])
+        == 2
+    )
     assert "recipe.epochs was 167, now 4" in capsys.readouterr().err
 
 
 def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys):
     fish = draw(tmp_path / "fish", {"carp": 10, "eel": 10})
     out = tmp_path / "out"
-    words = ["finetune", str(trained), "--data", str(fish), "--img-size", "64", "--out", str(out), *QUICK]
+    words = [
+        "finetune",
+        str(trained),
+        "--data",
+        str(fish),
+        "--img-size",
+        "64",
+        "--out",
+        str(out),
+        *QUICK,
+    ]
     assert main([*words, "--epochs", "1"]) == 0
     card = card_in(out)
     assert (card["name"], card["start"]) == ("fish-from-birds-laptop", "birds-laptop")
     assert card["classes"] == ["carp", "eel"] and card["recipe"]["optimizer"] == "sgd"
-    assert (card["config"]["img_size"], card["config"]["num_classes"], card["config"]["depth"]) == (64, 2, 1)
+    assert (
+        card["config"]["img_size"],
+        card["config"]["num_classes"],
+        card["config"]["depth"],
+    ) == (64, 2, 1)
     assert card["command"].startswith("python -m vitlib finetune ")
     capsys.readouterr()
     assert main([*words, "--epochs", "1"]) == 0
@@ -105,22 +160,68 @@ def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys)
 def test_a_stage_begins_with_the_weights_of_the_last_and_a_schedule_of_its_own(
     trained, birds, tmp_path, capsys
 ):
-    words = ["train", "--img-size", "96", "--start", str(trained), *QUICK, "--epochs", "1", "--lr", "1e-12"]
+    words = [
+        "train",
+        "--img-size",
+        "96",
+        "--start",
+        str(trained),
+        *QUICK,
+        "--epochs",
+        "1",
+        "--lr",
+        "1e-12",
+    ]
     shape = [*TINY, "model.patch_drop_rate=0", "muon_lr=1e-12", "weight_decay=0"]
-    assert main([*words, "--data", str(birds), "--out", str(tmp_path / "two"), "--name", "two", *shape]) == 0
+    assert (
+        main(
+            [
+                *words,
+                "--data",
+                str(birds),
+                "--out",
+                str(tmp_path / "two"),
+                "--name",
+                "two",
+                *shape,
+            ]
+        )
+        == 0
+    )
     card = card_in(tmp_path / "two")
-    assert (card["name"], card["start"]) == ("two", "birds-laptop") and len(card["epochs"]) == 1
-    old, new = (vl.load_pretrained(str(folder))[0].state_dict() for folder in (trained, tmp_path / "two"))
+    assert (card["name"], card["start"]) == ("two", "birds-laptop") and len(
+        card["epochs"]
+    ) == 1
+    old, new = (
+        vl.load_pretrained(str(folder))[0].state_dict()
+        for folder in (trained, tmp_path / "two")
+    )
     for name, value in new.items():
         torch.testing.assert_close(value, old[name], atol=1e-6, rtol=1e-3)
     fish = draw(tmp_path / "fish", {"carp": 10, "eel": 10, "pike": 10})
     capsys.readouterr()
-    assert main([*words, "--data", str(fish), "--out", str(tmp_path / "other"), *shape]) == 2
-    assert "--start needs a model of the same classes, birds-laptop has others" in capsys.readouterr().err
+    assert (
+        main([*words, "--data", str(fish), "--out", str(tmp_path / "other"), *shape])
+        == 2
+    )
+    assert (
+        "--start needs a model of the same classes, birds-laptop has others"
+        in capsys.readouterr().err
+    )
 
 
 def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path):
-    words = ["finetune", str(trained), "--data", str(birds), "--out", str(tmp_path), *QUICK, "--epochs", "1"]
+    words = [
+        "finetune",
+        str(trained),
+        "--data",
+        str(birds),
+        "--out",
+        str(tmp_path),
+        *QUICK,
+        "--epochs",
+        "1",
+    ]
     assert main([*words, "--lr", "2e-6", "--set", "ema_decay=0.0"]) == 0
     old, new = (
         vl.load_pretrained(str(trained))[0].state_dict(),
@@ -131,36 +232,78 @@ def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path)
         torch.testing.assert_close(value, expected, atol=1e-6, rtol=1e-3)
 
 
-def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(tmp_path, capsys, monkeypatch):
+def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(
+    tmp_path, capsys, monkeypatch
+):
     load = train.load_dataset
     short = {"train": 40, "test": 20}
     monkeypatch.setattr(
-        "vitworkshop.cli.train.load_dataset", lambda name, split, n=None: load(name, split, short[split])
+        "vitworkshop.cli.train.load_dataset",
+        lambda name, split, n=None: load(name, split, short[split]),
     )
-    words = ["finetune", "drawn10-small", "--data", "drawn10", "--img-size", "40", "--out", str(tmp_path)]
+    words = [
+        "finetune",
+        "drawn10-small",
+        "--data",
+        "drawn10",
+        "--img-size",
+        "40",
+        "--out",
+        str(tmp_path),
+    ]
     assert main([*words, *QUICK, "--epochs", "1", "--set", "model.depth=2"]) == 2
-    assert "finetune keeps the shape and the task of a model, got model.depth" in capsys.readouterr().err
+    assert (
+        "finetune keeps the shape and the task of a model, got model.depth"
+        in capsys.readouterr().err
+    )
     assert main([*words, *QUICK, "--epochs", "1", "--validate"]) == 0
     card = card_in(tmp_path)
-    assert card["name"] == "drawn10-from-drawn10-small" and card["config"]["img_size"] == 40
+    assert (
+        card["name"] == "drawn10-from-drawn10-small"
+        and card["config"]["img_size"] == 40
+    )
     assert card["classes"] == list(DRAWN10_CLASSES) and "test_split" not in card
     assert "val_loss" in card["final"] and "n_test" not in card["final"]
 
 
-def test_finetune_on_forty_pictures_passes_over_them_a_hundred_times(trained, birds, tmp_path, capsys):
-    words = ["finetune", str(trained), "--data", str(birds), "--out", str(tmp_path), *QUICK]
+def test_finetune_on_forty_pictures_passes_over_them_a_hundred_times(
+    trained, birds, tmp_path, capsys
+):
+    words = [
+        "finetune",
+        str(trained),
+        "--data",
+        str(birds),
+        "--out",
+        str(tmp_path),
+        *QUICK,
+    ]
     assert main([*words, "--budget-minutes", "0"]) == 0
     assert "100 epochs of 30 images of birds" in capsys.readouterr().out
 
 
-def test_bad_files_are_counted_and_named_and_stop_nothing(trained, birds, tmp_path, capsys):
+def test_bad_files_are_counted_and_named_and_stop_nothing(
+    trained, birds, tmp_path, capsys
+):
     folder = tmp_path / "birds"
     shutil.copytree(birds, folder)
     for i in range(5):
         (folder / "wren" / f"{i}.gif").write_text("GIF")
-    (folder / "wren" / "00.png").write_bytes((folder / "wren" / "00.png").read_bytes()[:-900])
+    (folder / "wren" / "00.png").write_bytes(
+        (folder / "wren" / "00.png").read_bytes()[:-900]
+    )
     (folder / "loose.png").write_text("")
-    words = ["train", "--data", str(folder), "--img-size", "16", "--epochs", "1", *TINY, *QUICK]
+    words = [
+        "train",
+        "--data",
+        str(folder),
+        "--img-size",
+        "16",
+        "--epochs",
+        "1",
+        *TINY,
+        *QUICK,
+    ]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
     assert said.err.splitlines()[0] == (
@@ -168,11 +311,16 @@ def test_bad_files_are_counted_and_named_and_stop_nothing(trained, birds, tmp_pa
         "wren/3.gif, wren/4.gif (of no kind that is read); wren/00.png (not readable, image file is truncated)"
     )
     assert "of 3 pictures: up to ± 29 points (standard error)" in said.out
-    assert f"in Python: model, card = vl.load_pretrained({str(tmp_path / 'out')!r})" in said.out
+    assert (
+        f"in Python: model, card = vl.load_pretrained({str(tmp_path / 'out')!r})"
+        in said.out
+    )
     assert vl.load_pretrained(str(tmp_path / "out"))[1]["name"] == "birds-laptop"
 
 
-def test_predict_answers_for_a_folder_and_for_the_good_ones_of_several(trained, birds, tmp_path, capsys):
+def test_predict_answers_for_a_folder_and_for_the_good_ones_of_several(
+    trained, birds, tmp_path, capsys
+):
     folder = tmp_path / "wren"
     shutil.copytree(birds / "wren", folder)
     (folder / "0.gif").write_text("GIF")
@@ -181,11 +329,16 @@ def test_predict_answers_for_a_folder_and_for_the_good_ones_of_several(trained, 
     assert len(said.out.splitlines()) == 11 and f"{folder / '03.png'}: " in said.out
     assert "skipped 1 of 12 files" in said.err
     (folder / "04.jpg").write_text("no picture")
-    some = [str(folder / name) for name in ("00.png", "04.jpg", "nothing.png", "05.bmp")]
+    some = [
+        str(folder / name) for name in ("00.png", "04.jpg", "nothing.png", "05.bmp")
+    ]
     assert main(["predict", str(trained), *some, "--device", "cpu"]) == 2
     said = capsys.readouterr()
     assert [line.split(": ")[0] for line in said.out.splitlines()] == [some[0], some[3]]
-    assert said.err.count("\n") == 1 and "error: 2 of 4 pictures have no answer: " in said.err
+    assert (
+        said.err.count("\n") == 1
+        and "error: 2 of 4 pictures have no answer: " in said.err
+    )
     assert "04.jpg is of no kind" in said.err and "no file" in said.err
 
 
@@ -193,22 +346,38 @@ def test_predict_answers_for_a_folder_and_for_the_good_ones_of_several(trained, 
 def test_train_and_val_below_a_folder_are_taken(birds, tmp_path):
     for part in ("train", "Val"):
         shutil.copytree(birds, tmp_path / "split" / part)
-    for path in [*(tmp_path / "split/Val").glob("*/0[2-9].*"), *(tmp_path / "split/Val").glob("*/10.*")]:
+    for path in [
+        *(tmp_path / "split/Val").glob("*/0[2-9].*"),
+        *(tmp_path / "split/Val").glob("*/10.*"),
+    ]:
         path.unlink()
     train, test, said = load_split(tmp_path / "split", (8, 8))
-    assert (len(train), len(test), train.label, said) == (33, 6, "split", "6 pictures, all of Val")
+    assert (len(train), len(test), train.label, said) == (
+        33,
+        6,
+        "split",
+        "6 pictures, all of Val",
+    )
     assert torch.equal(test.images, vl.load_folder(tmp_path / "split/Val", 8).images)
     with pytest.raises(
-        ValueError, match="split/Val, got none; load it by itself if heron, kingfisher, wren are"
+        ValueError,
+        match="split/Val, got none; load it by itself if heron, kingfisher, wren are",
     ):
         vl.load_folder(tmp_path / "split", 8)
     shutil.copytree(birds, tmp_path / "split" / "test")
-    (tmp_path / "split/test/wren").rename(tmp_path / "split/test/train")  # a class may be called so
+    (tmp_path / "split/test/wren").rename(
+        tmp_path / "split/test/train"
+    )  # a class may be called so
     with pytest.raises(
-        ValueError, match="the same classes in train and test, got .*wren and .*train; rename"
+        ValueError,
+        match="the same classes in train and test, got .*wren and .*train; rename",
     ):
         load_split(tmp_path / "split", (8, 8))
-    assert load_split(tmp_path / "split/test", (8, 8))[0].classes == ("heron", "kingfisher", "train")
+    assert load_split(tmp_path / "split/test", (8, 8))[0].classes == (
+        "heron",
+        "kingfisher",
+        "train",
+    )
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
@@ -220,33 +389,86 @@ def test_no_name_stops_a_command(birds, tmp_path, monkeypatch, encoding):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in "oe")
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setattr("sys.stderr", err)
-    words = ["train", "--data", str(tmp_path / "鳥"), "--img-size", "16", "--epochs", "1", *TINY, *QUICK]
+    words = [
+        "train",
+        "--data",
+        str(tmp_path / "鳥"),
+        "--img-size",
+        "16",
+        "--epochs",
+        "1",
+        *TINY,
+        *QUICK,
+    ]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
-    assert main(["predict", str(tmp_path / "out"), str(tmp_path / "鳥/猫"), "--device", "cpu"]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                str(tmp_path / "out"),
+                str(tmp_path / "鳥/猫"),
+                "--device",
+                "cpu",
+            ]
+        )
+        == 0
+    )
     assert main(["predict", "猫\x1b[2J", "a.png"]) == 2
     for stream in (out, err):
         stream.flush()
         said = stream.buffer.getvalue().decode(encoding)
-        assert ("猫" if encoding == "utf-8" else r"\u732b") in said and "\x1b" not in said
+        assert (
+            "猫" if encoding == "utf-8" else r"\u732b"
+        ) in said and "\x1b" not in said
 
 
 def test_predict_with_a_model_of_the_book_names_three_classes(birds, capsys):
-    assert main(["predict", "drawn10-small", str(birds / "heron" / "00.png"), "--device", "cpu"]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                "drawn10-small",
+                str(birds / "heron" / "00.png"),
+                "--device",
+                "cpu",
+            ]
+        )
+        == 0
+    )
     names = capsys.readouterr().out.split(": ")[1].split("%, ")
-    assert len(names) == 3 and all(name.rsplit(" ", 1)[0] in DRAWN10_CLASSES for name in names)
+    assert len(names) == 3 and all(
+        name.rsplit(" ", 1)[0] in DRAWN10_CLASSES for name in names
+    )
 
 
 def test_limit_takes_a_share_of_each_class(birds, tmp_path, capsys):
-    words = ["train", "--data", str(birds), "--limit", "9", "--epochs", "1", "--img-size", "16"]
+    words = [
+        "train",
+        "--data",
+        str(birds),
+        "--limit",
+        "9",
+        "--epochs",
+        "1",
+        "--img-size",
+        "16",
+    ]
     assert main([*words, "--out", str(tmp_path), *TINY, *QUICK]) == 0
-    assert "1 epochs of 9 images of birds" in capsys.readouterr().out and card_in(tmp_path)["n_train"] == 9
+    assert (
+        "1 epochs of 9 images of birds" in capsys.readouterr().out
+        and card_in(tmp_path)["n_train"] == 9
+    )
 
 
 @given(st.lists(st.integers(10, 60), min_size=2, max_size=5))
 def test_each_class_is_trained_on_and_tested_in_proportion(counts):
     labels = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
-    images = torch.arange(len(labels), dtype=torch.int64)[:, None, None, None].expand(-1, 3, 2, 2)
-    data = vl.Dataset(images.to(torch.uint8), labels, tuple(map(str, range(len(counts)))))
+    images = torch.arange(len(labels), dtype=torch.int64)[:, None, None, None].expand(
+        -1, 3, 2, 2
+    )
+    data = vl.Dataset(
+        images.to(torch.uint8), labels, tuple(map(str, range(len(counts))))
+    )
     train, test = split_folder(data)
     assert len(test) == len(data) // 10 and len(train) + len(test) == len(data)
     for label, count in enumerate(counts):
@@ -265,7 +487,9 @@ def refused(words: list[str], capsys) -> str:
     return error
 
 
-CHOICES = "--data must be one of auto, cifar10, drawn10, a folder of pictures; got 'cifra10'"
+CHOICES = (
+    "--data must be one of auto, cifar10, drawn10, a folder of pictures; got 'cifra10'"
+)
 MISTAKES = {  # what is done to the folder of birds, the words, what is said
     "too few": (
         lambda f: [path.unlink() for path in sorted(f.glob("wren/*"))[3:]],
@@ -277,14 +501,20 @@ MISTAKES = {  # what is done to the folder of birds, the words, what is said
         "birds",
         "wren, got none; put .jpg or .png files there. skipped 11 of 33 files in birds: wren/00.png, wren/01.jpg, ",
     ),
-    "a picture": (None, "birds/wren/00.png", "one folder of images for each class, got the file"),
+    "a picture": (
+        None,
+        "birds/wren/00.png",
+        "one folder of images for each class, got the file",
+    ),
     "a word": (None, "cifra10", CHOICES),
 }
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.parametrize("command", ["train", "finetune drawn10-small"], ids=["train", "finetune"])
+@pytest.mark.parametrize(
+    "command", ["train", "finetune drawn10-small"], ids=["train", "finetune"]
+)
 def test_pictures_that_will_not_do(command, name, birds, tmp_path, monkeypatch, capsys):
     shutil.copytree(birds, tmp_path / "birds")
     monkeypatch.chdir(tmp_path)
@@ -301,14 +531,26 @@ def test_models_and_pictures_that_are_not_there(trained, birds, tmp_path, capsys
     said = refused(["predict", "cifar10-laptob", picture], capsys)
     assert "no model called 'cifar10-laptob'; there are: cifar10-modern, " in said
     assert "the folders of your runs" in said
-    assert "got none; a run writes it" in refused(["predict", str(birds), picture], capsys)
-    assert "got none; it is empty" in refused(["predict", "drawn10-small", str(tmp_path)], capsys)
-    assert "no file" in refused(["predict", "drawn10-small", picture, "nowhere.png"], capsys)
-    assert "no model called" in refused(["finetune", "nothing", "--data", str(birds)], capsys)
+    assert "got none; a run writes it" in refused(
+        ["predict", str(birds), picture], capsys
+    )
+    assert "got none; it is empty" in refused(
+        ["predict", "drawn10-small", str(tmp_path)], capsys
+    )
+    assert "no file" in refused(
+        ["predict", "drawn10-small", picture, "nowhere.png"], capsys
+    )
+    assert "no model called" in refused(
+        ["finetune", "nothing", "--data", str(birds)], capsys
+    )
     two = tmp_path / "two"
     for name in ("a", "b"):
         vl.save_pretrained(vl.load_pretrained(str(trained))[0], {"name": name}, two)
-    assert f"got a, b; take one, as in {two / 'a'}" in refused(["predict", str(two), picture], capsys)
+    assert f"got a, b; take one, as in {two / 'a'}" in refused(
+        ["predict", str(two), picture], capsys
+    )
     assert main(["predict", str(two / "b"), picture, "--device", "cpu"]) == 0
     assert "class " in capsys.readouterr().out  # its card has no names
-    assert main(["predict", str(two / "b.safetensors"), picture, "--device", "cpu"]) == 0
+    assert (
+        main(["predict", str(two / "b.safetensors"), picture, "--device", "cpu"]) == 0
+    )

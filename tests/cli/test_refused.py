@@ -68,8 +68,22 @@ def joined(command: str, texts: str) -> list[str]:
 LINES = [
     "",
     *(f"{TRAIN} {field}" for field in FIELDS),
-    *(f"{STUDY} {field}" for field in ("crop=abc", "lr=none", "model=3", "epochs=0", "model.depth=abc", "x")),
-    *(line for command in (TRAIN, FINETUNE) for line in joined(command, OF_RUNS + "|" + OF_TRAINING)),
+    *(
+        f"{STUDY} {field}"
+        for field in (
+            "crop=abc",
+            "lr=none",
+            "model=3",
+            "epochs=0",
+            "model.depth=abc",
+            "x",
+        )
+    ),
+    *(
+        line
+        for command in (TRAIN, FINETUNE)
+        for line in joined(command, OF_RUNS + "|" + OF_TRAINING)
+    ),
     *(f"{command} --name {'x' * 300}" for command in (TRAIN, FINETUNE)),
     *joined(STUDY, OF_RUNS + "|" + STUDIES),
     *(f"finetune {name} --data pets" for name in MODELS.split()),
@@ -89,18 +103,32 @@ def place(tmp_path_factory):
     for name in ("pets", "empty"):
         (root / name).mkdir()
     cv2.imwrite(str(root / "pets/cat.png"), np.zeros((8, 8, 3), np.uint8))
-    for name, text in (("file", "hello"), ("text.jpg", "no picture"), ("empty.png", "")):
+    for name, text in (
+        ("file", "hello"),
+        ("text.jpg", "no picture"),
+        ("empty.png", ""),
+    ):
         (root / name).write_text(text)
-    model = vl.VisionTransformer(vl.ViTConfig(img_size=8, embed_dim=8, depth=1, num_heads=2))
+    model = vl.VisionTransformer(
+        vl.ViTConfig(img_size=8, embed_dim=8, depth=1, num_heads=2)
+    )
     vl.save_pretrained(model, {"name": "tiny"}, root / "run")
     vl.save_pretrained(model, {"name": "tiny"}, root / "two")
     vl.save_pretrained(model, {"name": "small"}, root / "two")
     card = read_json(root / "run/tiny.json", "")
-    cards = {"no-name": {"config": card["config"]}, "no-object": [], "bad-name": card | {"name": "../../x"}}
+    cards = {
+        "no-name": {"config": card["config"]},
+        "no-object": [],
+        "bad-name": card | {"name": "../../x"},
+    }
     for name, other in cards.items():
         shutil.copytree(root / "run", root / name)
         (root / name / "tiny.json").write_text(json.dumps(other))
-    for name, text in (("damaged", "{bad"), ("listed", "[]"), ("other", '{"name": "stems"}')):
+    for name, text in (
+        ("damaged", "{bad"),
+        ("listed", "[]"),
+        ("other", '{"name": "stems"}'),
+    ):
         (root / name).mkdir()
         (root / name / "stems.json").write_text(text)
     return root
@@ -111,7 +139,9 @@ def everything_in(folder) -> dict:
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_wrong_word_is_told_in_one_line_before_any_work(line, place, monkeypatch, capsys):
+def test_a_wrong_word_is_told_in_one_line_before_any_work(
+    line, place, monkeypatch, capsys
+):
     def load(*args, **options):
         raise AssertionError("something was loaded")
 
@@ -143,8 +173,19 @@ def test_a_folder_that_is_not_there_yet_is_no_mistake(place, tmp_path):
 
 def test_what_is_held_out_is_less_than_there_is(tmp_path, capsys):
     """Without --limit it is known only when the images are there."""
-    words = ["train", "--preset", "drawn10", "--holdout", "10000", "--out", str(tmp_path / "run")]
-    assert main(words) == 2 and "expected n from 1 to 9999, got 10000" in capsys.readouterr().err
+    words = [
+        "train",
+        "--preset",
+        "drawn10",
+        "--holdout",
+        "10000",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    assert (
+        main(words) == 2
+        and "expected n from 1 to 9999, got 10000" in capsys.readouterr().err
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -157,7 +198,9 @@ def test_one_image_to_learn_from_is_enough(line, monkeypatch):
 
 def test_too_little_memory_is_told_in_one_line(tmp_path, monkeypatch, capsys):
     def ask(*args, **options):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory:\nyou tried to allocate 18 bytes")
+        raise RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory:\nyou tried to allocate 18 bytes"
+        )
 
     words = ["train", "--preset", "drawn10", "--out", str(tmp_path / "run")]
     monkeypatch.setattr("vitworkshop.cli.train.load_task", ask)
@@ -177,8 +220,27 @@ def test_too_little_memory_is_told_in_one_line(tmp_path, monkeypatch, capsys):
 def test_fields_set_twice_are_all_heard(monkeypatch, capsys):
     told = {}
     monkeypatch.setattr(
-        "vitworkshop.cli.train.recipe", lambda *args, **changes: told.update(changes) or 1 / 0
+        "vitworkshop.cli.train.recipe",
+        lambda *args, **changes: told.update(changes) or 1 / 0,
     )
     with pytest.raises(ZeroDivisionError):
-        main(["train", "--set", "lr=1e-3", "--set", "flip=False", "mixup=1", "name_=None", "data_=Ab"])
-    assert told == {"compile": False, "lr": 1e-3, "flip": False, "mixup": 1, "name_": None, "data_": "Ab"}
+        main(
+            [
+                "train",
+                "--set",
+                "lr=1e-3",
+                "--set",
+                "flip=False",
+                "mixup=1",
+                "name_=None",
+                "data_=Ab",
+            ]
+        )
+    assert told == {
+        "compile": False,
+        "lr": 1e-3,
+        "flip": False,
+        "mixup": 1,
+        "name_": None,
+        "data_": "Ab",
+    }

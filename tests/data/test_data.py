@@ -50,7 +50,9 @@ def cifar(small, tmp_path):
     return folder
 
 
-def pack(members: dict[str, bytes] | list[tarfile.TarInfo], extra: list[tarfile.TarInfo] = ()) -> bytes:
+def pack(
+    members: dict[str, bytes] | list[tarfile.TarInfo], extra: list[tarfile.TarInfo] = ()
+) -> bytes:
     """A .tar.gz with these files, then these bare members."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
@@ -84,18 +86,29 @@ def test_places_are_searched_in_order(cifar, monkeypatch, tmp_path):
     assert cifar10.find_cifar10() == cifar
     monkeypatch.setenv("VITLIB_DATA", str(tmp_path / "nowhere"))
     assert cifar10.find_cifar10() == cache
-    assert cifar10.find_cifar10(tmp_path / "nowhere") is None, "a root that is given is the only place"
+    assert cifar10.find_cifar10(tmp_path / "nowhere") is None, (
+        "a root that is given is the only place"
+    )
 
 
-@pytest.mark.parametrize("platform, part", [("linux", ".cache"), ("darwin", "Caches"), ("win32", "Local")])
+@pytest.mark.parametrize(
+    "platform, part", [("linux", ".cache"), ("darwin", "Caches"), ("win32", "Local")]
+)
 def test_cache_folder_follows_the_system(small, monkeypatch, platform, part):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(sys, "platform", platform)
-    assert part in cifar10._cache_folder().parts and cifar10._cache_folder().name == "vitlib"
+    assert (
+        part in cifar10._cache_folder().parts
+        and cifar10._cache_folder().name == "vitlib"
+    )
 
 
 def test_label_file_names_a_variant(cifar):
-    for text, label in ((None, "CIFAR-10"), ("CIFAR-10 (grey)\n", "CIFAR-10 (grey)"), ("\n", "CIFAR-10")):
+    for text, label in (
+        (None, "CIFAR-10"),
+        ("CIFAR-10 (grey)\n", "CIFAR-10 (grey)"),
+        ("\n", "CIFAR-10"),
+    ):
         if text:
             (cifar / "label.txt").write_text(text)
         assert dataset.load_dataset("cifar10", "test", root=cifar.parent).label == label
@@ -103,7 +116,11 @@ def test_label_file_names_a_variant(cifar):
 
 def test_auto_takes_cifar10_where_it_is(cifar, monkeypatch):
     drawn = dataset.load_dataset("auto", "test", n=10)
-    assert (drawn.name, drawn.label, drawn.classes) == ("drawn10", "Drawn-10", DRAWN10_CLASSES)
+    assert (drawn.name, drawn.label, drawn.classes) == (
+        "drawn10",
+        "Drawn-10",
+        DRAWN10_CLASSES,
+    )
     assert len(drawn) == 10
     monkeypatch.setenv("VITLIB_DATA", str(cifar.parent))
     found = dataset.load_dataset("auto", "train", n=7)
@@ -112,7 +129,9 @@ def test_auto_takes_cifar10_where_it_is(cifar, monkeypatch):
     assert dataset.load_dataset("drawn10", "test", n=3).name == "drawn10"
 
 
-@pytest.mark.skipif(cifar10.find_cifar10() is None, reason="CIFAR-10 is not on this machine")
+@pytest.mark.skipif(
+    cifar10.find_cifar10() is None, reason="CIFAR-10 is not on this machine"
+)
 def test_the_real_cifar10_has_as_many_of_each_class():
     for split, each in (("train", 5000), ("test", 1000)):
         images, labels = cifar10.load_cifar10(split)
@@ -122,7 +141,9 @@ def test_the_real_cifar10_has_as_many_of_each_class():
 
 @pytest.mark.errors
 def test_missing_cifar10_says_what_to_do(small, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"python -m vitlib data cifar10.*VITLIB_DATA.*drawn10"):
+    with pytest.raises(
+        FileNotFoundError, match=r"python -m vitlib data cifar10.*VITLIB_DATA.*drawn10"
+    ):
         cifar10.load_cifar10("train", tmp_path)
     with pytest.raises(FileNotFoundError, match=r"\.cache"):
         dataset.load_dataset("cifar10")
@@ -132,9 +153,15 @@ def test_missing_cifar10_says_what_to_do(small, tmp_path):
 @pytest.mark.parametrize(
     "damage, message",
     [
-        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "61460 bytes, got 61459; delete .* and run"),
+        (
+            lambda file: file.write_bytes(file.read_bytes()[:-1]),
+            "61460 bytes, got 61459; delete .* and run",
+        ),
         (lambda file: file.write_bytes(b""), "expected 61460 bytes, got 0"),
-        (lambda file: file.write_bytes(b"\x0a" + file.read_bytes()[1:]), "expected labels 0 to 9, got 10"),
+        (
+            lambda file: file.write_bytes(b"\x0a" + file.read_bytes()[1:]),
+            "expected labels 0 to 9, got 10",
+        ),
         (lambda file: file.unlink(), "got no such file"),
     ],
 )
@@ -149,10 +176,20 @@ def test_damaged_files_are_refused(cifar, damage, message):
 @pytest.mark.parametrize(
     "load, name, more, message",
     [
-        (cifar10.load_cifar10, "Train", {}, "split must be one of train, test; .* did you mean 'train'"),
+        (
+            cifar10.load_cifar10,
+            "Train",
+            {},
+            "split must be one of train, test; .* did you mean 'train'",
+        ),
         (cifar10.load_cifar10, "val", {}, "got 'val'$"),
         (dataset.load_dataset, "cifar-10", {}, "did you mean 'cifar10'"),
-        (dataset.load_dataset, "cifar10", {"split": "test", "n": 21}, "expected n from 1 to 20 .* got 21"),
+        (
+            dataset.load_dataset,
+            "cifar10",
+            {"split": "test", "n": 21},
+            "expected n from 1 to 20 .* got 21",
+        ),
         (dataset.load_dataset, "cifar10", {"split": "test", "n": 0}, "got 0"),
     ],
 )
@@ -172,10 +209,19 @@ def test_validation_split_is_a_partition_in_proportion(labels, more):
     labels = torch.tensor(labels)
     n = more.draw(st.integers(1, len(labels) - 1))
     images = torch.arange(len(labels))[:, None]
-    (train, train_labels), (val, val_labels) = dataset.split_validation(images, labels, n)
-    assert len(val) == len(val_labels) == n and len(train) == len(train_labels) == len(labels) - n
-    assert sorted(torch.cat([train, val]).flatten().tolist()) == images.flatten().tolist()
-    assert torch.equal(labels[val[:, 0]], val_labels) and torch.equal(labels[train[:, 0]], train_labels)
+    (train, train_labels), (val, val_labels) = dataset.split_validation(
+        images, labels, n
+    )
+    assert (
+        len(val) == len(val_labels) == n
+        and len(train) == len(train_labels) == len(labels) - n
+    )
+    assert (
+        sorted(torch.cat([train, val]).flatten().tolist()) == images.flatten().tolist()
+    )
+    assert torch.equal(labels[val[:, 0]], val_labels) and torch.equal(
+        labels[train[:, 0]], train_labels
+    )
     share = torch.bincount(labels, minlength=5) * n / len(labels)
     assert (torch.bincount(val_labels, minlength=5) - share).abs().max() <= 1
 
@@ -185,11 +231,15 @@ def test_validation_split_depends_on_the_seed_alone():
     images = torch.arange(1000)
     first = dataset.split_validation(images, labels, 100)[1][0]
     assert torch.equal(first, dataset.split_validation(images, labels, 100)[1][0])
-    assert not torch.equal(first, dataset.split_validation(images, labels, 100, seed=1)[1][0])
+    assert not torch.equal(
+        first, dataset.split_validation(images, labels, 100, seed=1)[1][0]
+    )
     assert first[:8].tolist() == GOLDEN_SPLIT
     assert torch.bincount(labels[first]).tolist() == [10] * 10
     shuffled = np.random.default_rng(0).permutation(1000).tolist()
-    eleventh = [[i for i in shuffled if i % 10 == k][10] for k in range(10)]  # of each class
+    eleventh = [
+        [i for i in shuffled if i % 10 == k][10] for k in range(10)
+    ]  # of each class
     first_five = sorted(eleventh, key=shuffled.index)[:5]  # of equal ranks the first
     more = dataset.split_validation(images, labels, 105)[1][0]
     assert {*more.tolist()} - {*first.tolist()} == {*first_five}
@@ -199,13 +249,19 @@ def test_validation_split_depends_on_the_seed_alone():
 @pytest.mark.parametrize("n", [0, 10, -1])
 def test_validation_split_refuses_impossible_sizes(n):
     with pytest.raises(ValueError, match=f"expected n from 1 to 9, got {n}"):
-        dataset.split_validation(torch.zeros(10, 3, 2, 2), torch.zeros(10, dtype=torch.int64), n)
+        dataset.split_validation(
+            torch.zeros(10, 3, 2, 2), torch.zeros(10, dtype=torch.int64), n
+        )
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("labels", [None, torch.zeros(10), [0] * 9, torch.zeros(10, 1, dtype=torch.int64)])
+@pytest.mark.parametrize(
+    "labels", [None, torch.zeros(10), [0] * 9, torch.zeros(10, 1, dtype=torch.int64)]
+)
 def test_a_split_needs_a_whole_label_for_each_image(labels):
-    with pytest.raises(ValueError, match="expected as many labels as images, 10 whole numbers"):
+    with pytest.raises(
+        ValueError, match="expected as many labels as images, 10 whole numbers"
+    ):
         dataset.split_validation(torch.zeros(10, 3), labels, 2)
 
 
@@ -213,21 +269,32 @@ def test_a_split_needs_a_whole_label_for_each_image(labels):
 def test_a_split_takes_arrays_and_lists():
     images, labels = np.arange(10), [0, 1] * 5
     (rest, _), (held, y) = dataset.split_validation(images, labels, 2)
-    assert sorted(rest.tolist() + held.tolist()) == list(range(10)) and y.tolist() == [0, 1]
+    assert sorted(rest.tolist() + held.tolist()) == list(range(10)) and y.tolist() == [
+        0,
+        1,
+    ]
 
 
 def test_normalize_by_hand():
     images = torch.tensor([0, 51, 255], dtype=torch.uint8).reshape(1, 3, 1, 1)
-    assert torch.allclose(dataset.normalize(images).flatten(), torch.tensor([-1, -0.6, 1]))
+    assert torch.allclose(
+        dataset.normalize(images).flatten(), torch.tensor([-1, -0.6, 1])
+    )
     out = dataset.normalize(images, mean=[0.0, 0.2, 0.5], std=[1.0, 1.0, 0.25])
     assert torch.allclose(out.flatten(), torch.tensor([0.0, 0.0, 2.0]), atol=1e-7)
     assert torch.equal(dataset.normalize(images[0]), dataset.normalize(images)[0])
 
 
-@given(st.integers(0, 10**6), st.sampled_from([torch.uint8, torch.float32, torch.float64]))
+@given(
+    st.integers(0, 10**6), st.sampled_from([torch.uint8, torch.float32, torch.float64])
+)
 def test_denormalize_undoes_normalize(seed, dtype):
     images = torch.randint(
-        0, 256, (2, 3, 4, 5), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8
+        0,
+        256,
+        (2, 3, 4, 5),
+        generator=torch.Generator().manual_seed(seed),
+        dtype=torch.uint8,
     )
     wanted = images.double() / 255
     given_images = images if dtype == torch.uint8 else wanted.to(dtype)
@@ -248,7 +315,11 @@ UINT8 = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
         (UINT8.float() + 255, {}, "got values from 255 to 255; divide"),
         (UINT8.float() - 1, {}, "do not normalise twice"),
         (UINT8.float() + float("nan"), {}, "got values from nan"),
-        (UINT8, {"mean": [0.5, 0.5]}, r"expected one mean, or 3 \(one a channel\), got 2"),
+        (
+            UINT8,
+            {"mean": [0.5, 0.5]},
+            r"expected one mean, or 3 \(one a channel\), got 2",
+        ),
     ],
 )
 def test_normalize_refuses_a_students_mistakes(images, more, message):
@@ -258,13 +329,17 @@ def test_normalize_refuses_a_students_mistakes(images, more, message):
 
 @pytest.mark.errors
 @pytest.mark.parametrize("how", [dataset.normalize, dataset.denormalize])
-@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), (0.5, float("nan"), 0.5)])
+@pytest.mark.parametrize(
+    "wrong", [float("nan"), float("inf"), (0.5, float("nan"), 0.5)]
+)
 def test_means_and_deviations_that_are_no_numbers(how, wrong):
     images = torch.rand(1, 3, 2, 2)
     with pytest.raises(ValueError, match=r"expected mean, got \[.*; try 0.5"):
         how(images, mean=wrong)
     for std in (wrong, 0, -1):
-        with pytest.raises(ValueError, match=r"expected std above 0, got \[.*; try 0.5"):
+        with pytest.raises(
+            ValueError, match=r"expected std above 0, got \[.*; try 0.5"
+        ):
             how(images, std=std)
 
 
@@ -288,7 +363,11 @@ def test_load_image_cuts_the_middle_then_averages_areas(tmp_path):
     pixels[:, :2] = pixels[:, 10:] = 255  # what the cut leaves out
     pixels[2, 4] = (40, 80, 120)
     image = photos.load_image(write_image(tmp_path / "wide.png", pixels), 4)
-    assert image.shape == (3, 4, 4) and image[:, 1, 1].tolist() == [10, 20, 30] and image.sum() == 60
+    assert (
+        image.shape == (3, 4, 4)
+        and image[:, 1, 1].tolist() == [10, 20, 30]
+        and image.sum() == 60
+    )
     assert photos.load_image(tmp_path / "wide.png", (4, 6)).shape == (3, 4, 6)
     assert photos.load_image(tmp_path / "wide.png", (16, 48)).shape == (3, 16, 48)
 
@@ -297,20 +376,32 @@ def test_load_image_cuts_the_middle_then_averages_areas(tmp_path):
 def test_sample_photographs_come_with_the_packages(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)  # nothing may be downloaded
     image, file = photos.sample_image(name, 64), photos.PICTURES / photos.SAMPLES[name]
-    assert image.shape == (3, 64, 64) and image.dtype == torch.uint8 and image.float().std() > 5
-    assert f'"{name}"' in photos.sample_image.__doc__ and not (file.is_file() and file.stat().st_size > 25e3)
+    assert (
+        image.shape == (3, 64, 64)
+        and image.dtype == torch.uint8
+        and image.float().std() > 5
+    )
+    assert f'"{name}"' in photos.sample_image.__doc__ and not (
+        file.is_file() and file.stat().st_size > 25e3
+    )
 
 
 def test_load_folder_numbers_classes_by_name(tmp_path):
     pets = tmp_path / "pets"
-    for i, name in enumerate(("dog/1.png", "dog/2.JPG", "cat/1.png", ".hidden/1.png", "cat/.2.png"), 1):
+    for i, name in enumerate(
+        ("dog/1.png", "dog/2.JPG", "cat/1.png", ".hidden/1.png", "cat/.2.png"), 1
+    ):
         write_image(pets / name, np.full((9, 9, 3), i * 20, np.uint8))
     (pets / "cat" / "notes.txt").write_text("not an image")
     with pytest.warns(
-        UserWarning, match=r"skipped 1 of 4 files in .*: cat/notes.txt \(of no kind that is read\)"
+        UserWarning,
+        match=r"skipped 1 of 4 files in .*: cat/notes.txt \(of no kind that is read\)",
     ):
         found = photos.load_folder(pets, 6)
-    assert found.classes == ("cat", "dog") and (found.label, found.name) == ("pets", "folder")
+    assert found.classes == ("cat", "dog") and (found.label, found.name) == (
+        "pets",
+        "folder",
+    )
     assert found.images.shape == (3, 3, 6, 6) and found.labels.tolist() == [0, 1, 1]
     assert found.images[:, 0, 0, 0].tolist() == [60, 20, 40]
 
@@ -326,10 +417,13 @@ def test_load_image_refuses_a_students_mistakes(tmp_path):
     with pytest.raises(ValueError, match="got the folder .* load_folder"):
         photos.load_image(tmp_path)
     for size in (0, -4, 2.5, True, "224", (3, 4, 5), (8, 0)):
-        with pytest.raises(ValueError, match="img_size must be a positive integer or .* try 224"):
+        with pytest.raises(
+            ValueError, match="img_size must be a positive integer or .* try 224"
+        ):
             photos.load_image(good, size)
     with pytest.raises(
-        ValueError, match="sample image must be .* got 'astronautt'; did you mean 'astronaut'"
+        ValueError,
+        match="sample image must be .* got 'astronautt'; did you mean 'astronaut'",
     ):
         photos.sample_image("astronautt")
 
@@ -344,16 +438,25 @@ def test_load_folder_refuses_a_students_mistakes(tmp_path):
     with pytest.raises(ValueError, match="expected pictures in .*cat, got none; put"):
         photos.load_folder(tmp_path)
     (tmp_path / "cat" / "1.jpg").write_bytes(b"\xff\xd8 cut off")
-    with pytest.raises(ValueError, match=r"expected pictures in .*cat, got none; .* cat/1.jpg \(of no kind"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected pictures in .*cat, got none; .* cat/1.jpg \(of no kind",
+    ):
         photos.load_folder(tmp_path)
-    with pytest.raises(ValueError, match="img_size must be a positive integer or .*got None; try 224"):
+    with pytest.raises(
+        ValueError, match="img_size must be a positive integer or .*got None; try 224"
+    ):
         photos.load_folder(tmp_path, None)
 
 
 @pytest.mark.errors
 def test_missing_libraries_are_explained(monkeypatch):
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "skimage" else real(name))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name: None if name == "skimage" else real(name),
+    )
     with pytest.raises(ImportError, match="pip install scikit-image"):
         photos.sample_image()
     monkeypatch.setitem(sys.modules, "cv2", None)
@@ -371,7 +474,11 @@ def command(*words: str) -> int:
 def test_command_line_says_what_is_here(cifar, capsys, tmp_path):
     assert command("verify", "--root", str(cifar.parent)) == 0
     out = capsys.readouterr().out
-    assert "Drawn-10: 10,000 training" in out and "all files whole" in out and str(cifar) in out
+    assert (
+        "Drawn-10: 10,000 training" in out
+        and "all files whole" in out
+        and str(cifar) in out
+    )
     assert command("--root", str(tmp_path)) == 0
     assert "CIFAR-10: not in" in capsys.readouterr().out
 
@@ -386,12 +493,19 @@ def test_command_line_finds_damage(cifar, capsys):
 @pytest.mark.errors
 def test_a_dataset_takes_arrays_and_lists():
     images = np.arange(2 * 3 * 4 * 4, dtype=np.uint8).reshape(2, 3, 4, 4)
-    for labels in ([1, 0], np.array([1, 0], np.int32), torch.tensor([1, 0], dtype=torch.int32)):
+    for labels in (
+        [1, 0],
+        np.array([1, 0], np.int32),
+        torch.tensor([1, 0], dtype=torch.int32),
+    ):
         data = dataset.Dataset(images, labels, ("a", "b"))
         assert torch.equal(data.images, torch.from_numpy(images))
         assert data.labels.dtype == torch.int64 and data.labels.tolist() == [1, 0]
     none = torch.zeros(0, dtype=torch.int64)
-    assert len(dataset.Dataset(torch.zeros(0, 3, 4, 4, dtype=torch.uint8), none, ("a",))) == 0
+    assert (
+        len(dataset.Dataset(torch.zeros(0, 3, 4, 4, dtype=torch.uint8), none, ("a",)))
+        == 0
+    )
 
 
 @pytest.mark.errors
@@ -399,13 +513,23 @@ def test_a_dataset_takes_arrays_and_lists():
     "change, message",
     [
         ({"images": None}, "expected images of shape .*got NoneType"),
-        ({"images": torch.zeros(3, 4, 4, dtype=torch.uint8)}, r"add the batch axis with images\[None\]"),
+        (
+            {"images": torch.zeros(3, 4, 4, dtype=torch.uint8)},
+            r"add the batch axis with images\[None\]",
+        ),
         ({"labels": [0]}, "expected as many labels as images, 2 whole numbers"),
-        ({"labels": [0, 2]}, r"expected labels in \[0, 2\), got 0 to 2; name every class"),
+        (
+            {"labels": [0, 2]},
+            r"expected labels in \[0, 2\), got 0 to 2; name every class",
+        ),
     ],
 )
 def test_a_dataset_refuses_what_does_not_fit(change, message):
-    whole = {"images": torch.zeros(2, 3, 4, 4, dtype=torch.uint8), "labels": [0, 1], "classes": ("a", "b")}
+    whole = {
+        "images": torch.zeros(2, 3, 4, 4, dtype=torch.uint8),
+        "labels": [0, 1],
+        "classes": ("a", "b"),
+    }
     with pytest.raises(ValueError, match=message):
         dataset.Dataset(**whole | change)
 
@@ -414,10 +538,26 @@ def test_a_dataset_refuses_what_does_not_fit(change, message):
 @pytest.mark.parametrize(
     "images, size, message",
     [
-        (torch.rand(1, 3, 8, 8), (4, 4), "expected uint8 images, got torch.float32; make floats in"),
-        (np.zeros((1, 3, 8, 8), np.uint8), (4, 4), "expected images of shape .*got ndarray"),
-        (torch.zeros(1, 3, 8, 8, dtype=torch.uint8), (0, 4), "size must be a positive integer or"),
-        (torch.zeros(1, 3, 8, 8, dtype=torch.uint8), None, "size must be a positive integer or"),
+        (
+            torch.rand(1, 3, 8, 8),
+            (4, 4),
+            "expected uint8 images, got torch.float32; make floats in",
+        ),
+        (
+            np.zeros((1, 3, 8, 8), np.uint8),
+            (4, 4),
+            "expected images of shape .*got ndarray",
+        ),
+        (
+            torch.zeros(1, 3, 8, 8, dtype=torch.uint8),
+            (0, 4),
+            "size must be a positive integer or",
+        ),
+        (
+            torch.zeros(1, 3, 8, 8, dtype=torch.uint8),
+            None,
+            "size must be a positive integer or",
+        ),
     ],
 )
 def test_only_whole_pixels_are_resized(images, size, message):

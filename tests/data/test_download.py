@@ -29,7 +29,9 @@ NOBODY = "http://127.0.0.1:9/nobody-listens"
 
 @pytest.fixture(scope="module")
 def archive() -> bytes:
-    return pack({f"{FOLDER}/{name}": records(seed).tobytes() for seed, name in enumerate(FILES)})
+    return pack(
+        {f"{FOLDER}/{name}": records(seed).tobytes() for seed, name in enumerate(FILES)}
+    )
 
 
 class Server:
@@ -51,9 +53,14 @@ class Server:
                     return self.send_error(outer.status)
                 self.send_response(206 if start else 200)
                 if start:
-                    self.send_header("Content-Range", f"bytes {start}-{whole - 1}/{whole}")
+                    self.send_header(
+                        "Content-Range", f"bytes {start}-{whole - 1}/{whole}"
+                    )
                 body = outer.content[start:]
-                for name, value in {"Content-Length": str(len(body)), **outer.headers}.items():
+                for name, value in {
+                    "Content-Length": str(len(body)),
+                    **outer.headers,
+                }.items():
                     if value:
                         self.send_header(name, value)
                 self.end_headers()
@@ -68,9 +75,13 @@ class Server:
 
         self.httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.httpd.daemon_threads = True
-        self.httpd.handle_error = lambda *_: None  # a client that hangs up is what is being tested
+        self.httpd.handle_error = lambda *_: (
+            None
+        )  # a client that hangs up is what is being tested
         self.url = f"http://127.0.0.1:{self.httpd.server_port}/cifar-10-binary.tar.gz"
-        threading.Thread(target=self.httpd.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=self.httpd.serve_forever, args=(0.02,), daemon=True
+        ).start()
 
 
 @pytest.fixture
@@ -85,7 +96,9 @@ def server(archive, small):  # noqa: F811
 def get(small, archive, tmp_path, monkeypatch):  # noqa: F811
     """fetch_cifar10, to the test's folder unless told otherwise, where the official file has this content."""
 
-    def fetch(*urls: str, root: Path | None = tmp_path, content: bytes = archive) -> Path:
+    def fetch(
+        *urls: str, root: Path | None = tmp_path, content: bytes = archive
+    ) -> Path:
         monkeypatch.setattr(cifar10, "CIFAR10_MD5", hashlib.md5(content).hexdigest())
         monkeypatch.setattr(cifar10, "CIFAR10_BYTES", len(content))
         return cifar10.fetch_cifar10(root, urls or None, progress=False)
@@ -167,7 +180,9 @@ def test_fetch_replaces_a_damaged_data_set(server, get, cifar):  # noqa: F811
 @pytest.mark.errors
 def test_fetch_refuses_a_wrong_file(server, get, archive, tmp_path):
     server.content = archive[:-1] + b"?"
-    with pytest.raises(ValueError, match="wrong file: expected MD5 .* got .* try another mirror"):
+    with pytest.raises(
+        ValueError, match="wrong file: expected MD5 .* got .* try another mirror"
+    ):
         get(server.url)
     assert left_in(tmp_path) == []
 
@@ -185,24 +200,34 @@ def test_fetch_refuses_a_wrong_file(server, get, archive, tmp_path):
         ({"Content-Length": "many"}, 1, "the connection closed after"),
     ],
 )
-def test_a_log_in_page_is_no_part_of_the_archive(server, get, archive, tmp_path, kept, headers, times, said):
+def test_a_log_in_page_is_no_part_of_the_archive(
+    server, get, archive, tmp_path, kept, headers, times, said
+):
     if kept:
         (tmp_path / PART).write_bytes(archive[:kept])
-    server.content, server.headers, server.ranges = b"<html>please log in</html>" * times, headers, False
+    server.content, server.headers, server.ranges = (
+        b"<html>please log in</html>" * times,
+        headers,
+        False,
+    )
     with pytest.raises(ConnectionError, match=said) as caught:
         get(server.url)
     assert "network?" not in str(caught.value)
     assert left_in(tmp_path) == [PART] * (kept > 0)
     server.content, server.headers, server.ranges = archive, {}, True
     get(server.url)
-    assert server.asked[-1] == (f"bytes={kept}-" if kept else None) and left_in(tmp_path) == [FOLDER]
+    assert server.asked[-1] == (f"bytes={kept}-" if kept else None) and left_in(
+        tmp_path
+    ) == [FOLDER]
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize("kind", [ssl.SSLCertVerificationError, ssl.SSLError])
 def test_a_certificate_is_no_missing_network(get, monkeypatch, kind):
     monkeypatch.setattr(
-        download.urllib.request, "urlopen", Mock(side_effect=URLError(kind(1, "self-signed")))
+        download.urllib.request,
+        "urlopen",
+        Mock(side_effect=URLError(kind(1, "self-signed"))),
     )
     with pytest.raises(
         ConnectionError, match=r"self-signed.* \(no secure connection: .*certificates"
@@ -214,21 +239,29 @@ def test_a_certificate_is_no_missing_network(get, monkeypatch, kind):
 @pytest.mark.errors
 def test_fetch_without_a_network(get, archive, tmp_path):
     root = tmp_path / "new"
-    with pytest.raises(ConnectionError, match=r"127.0.0.1:9/.*refused \(is there a network\?"):
+    with pytest.raises(
+        ConnectionError, match=r"127.0.0.1:9/.*refused \(is there a network\?"
+    ):
         get(NOBODY, root=root)
     assert not root.exists()
     root.mkdir()
     (root / PART).write_bytes(archive[:1234])
-    with pytest.raises(ConnectionError, match=r"1,234 of [\d,]+ bytes are kept, the same command goes on"):
+    with pytest.raises(
+        ConnectionError,
+        match=r"1,234 of [\d,]+ bytes are kept, the same command goes on",
+    ):
         get(NOBODY, root=root)
     with pytest.raises(
-        ValueError, match="expected an address that starts with https://.* got 'ftp://host/x'"
+        ValueError,
+        match="expected an address that starts with https://.* got 'ftp://host/x'",
     ):
         get("ftp://host/x", root=root)
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("status, reason", [(404, "Not Found"), (503, "Service Unavailable")])
+@pytest.mark.parametrize(
+    "status, reason", [(404, "Not Found"), (503, "Service Unavailable")]
+)
 def test_fetch_reports_what_the_server_said(server, get, tmp_path, status, reason):
     server.status = status
     with pytest.raises(ConnectionError, match=reason):
@@ -246,8 +279,12 @@ def test_fetch_gives_up_on_a_connection_that_brings_nothing(server, get, tmp_pat
 
 @pytest.mark.errors
 def test_fetch_looks_for_room_first(server, get, monkeypatch):
-    monkeypatch.setattr(cifar10.shutil, "disk_usage", lambda place: argparse.Namespace(free=10**5))
-    with pytest.raises(OSError, match=r"no space left: expected 1 MB free in .*, got 0; make room"):
+    monkeypatch.setattr(
+        cifar10.shutil, "disk_usage", lambda place: argparse.Namespace(free=10**5)
+    )
+    with pytest.raises(
+        OSError, match=r"no space left: expected 1 MB free in .*, got 0; make room"
+    ):
         get(server.url)
     assert server.asked == []
 
@@ -260,7 +297,9 @@ def test_disk_full_while_downloading(server, archive, tmp_path, size):
         pytest.skip("no /dev/full on this system")
     (tmp_path / PART).symlink_to("/dev/full")
     with pytest.raises(download.DiskError, match="no space left"):
-        download.download([server.url], tmp_path / PART, len(server.content), "0", progress=False)
+        download.download(
+            [server.url], tmp_path / PART, len(server.content), "0", progress=False
+        )
 
 
 @pytest.mark.errors
@@ -274,7 +313,9 @@ def test_a_part_that_is_too_long_is_not_kept(get, archive, tmp_path):
 @pytest.mark.errors
 def test_a_folder_that_cannot_be_written(server, get, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match="cannot write .* choose a folder of your own with --root"):
+    with pytest.raises(
+        OSError, match="cannot write .* choose a folder of your own with --root"
+    ):
         get(server.url, root=tmp_path / "file" / "below")
 
 
@@ -290,7 +331,9 @@ def test_a_folder_that_cannot_be_written(server, get, tmp_path):
         (errno.EIO, "error"),
     ],
 )
-def test_disk_errors_while_unpacking_leave_nothing(get, archive, tmp_path, monkeypatch, number, message):
+def test_disk_errors_while_unpacking_leave_nothing(
+    get, archive, tmp_path, monkeypatch, number, message
+):
     (tmp_path / PART).write_bytes(archive)
     copies = []
 
@@ -347,8 +390,14 @@ def test_archives_that_reach_outside_are_refused(get, tmp_path, member):
         (lambda a: a[: len(a) // 2], "is damaged"),
         (lambda a: a[:5000] + bytes(200) + a[5200:], "is damaged"),
         (lambda a: b"no archive at all", "is damaged"),
-        (lambda a: pack({f"{FOLDER}/data_batch_1.bin": b"short"}), "is damaged: expected 61460 bytes, got 5"),
-        (lambda a: pack({f"{FOLDER}/test_batch.bin": bytes(BATCH * 3073)}), "not whole"),
+        (
+            lambda a: pack({f"{FOLDER}/data_batch_1.bin": b"short"}),
+            "is damaged: expected 61460 bytes, got 5",
+        ),
+        (
+            lambda a: pack({f"{FOLDER}/test_batch.bin": bytes(BATCH * 3073)}),
+            "not whole",
+        ),
     ],
 )
 def test_damaged_archives_leave_nothing(get, archive, tmp_path, spoil, message):
@@ -360,10 +409,14 @@ def test_damaged_archives_leave_nothing(get, archive, tmp_path, spoil, message):
 
 
 @pytest.mark.errors
-def test_a_python_that_cannot_refuse_unsafe_archives_is_told_so(get, archive, tmp_path, monkeypatch):
+def test_a_python_that_cannot_refuse_unsafe_archives_is_told_so(
+    get, archive, tmp_path, monkeypatch
+):
     (tmp_path / PART).write_bytes(archive)
     monkeypatch.delattr(tarfile, "data_filter")
-    with pytest.raises(ValueError, match=r"expected Python 3.11.4 or later, .* got 3\.\d+\.\d+; update"):
+    with pytest.raises(
+        ValueError, match=r"expected Python 3.11.4 or later, .* got 3\.\d+\.\d+; update"
+    ):
         get(NOBODY)
     assert left_in(tmp_path) == [PART]
 
@@ -372,7 +425,9 @@ def test_a_python_that_cannot_refuse_unsafe_archives_is_told_so(get, archive, tm
 def test_an_archive_that_swells_is_refused(tmp_path):
     (tmp_path / "a.tar.gz").write_bytes(pack({f"{FOLDER}/zeros": bytes(10**6)}))
     with pytest.raises(ValueError, match="more is in it than expected"):
-        download.unpack(tmp_path / "a.tar.gz", tmp_path / FOLDER, lambda folder: None, limit=10**5)
+        download.unpack(
+            tmp_path / "a.tar.gz", tmp_path / FOLDER, lambda folder: None, limit=10**5
+        )
     assert left_in(tmp_path) == ["a.tar.gz"]
 
 
@@ -394,15 +449,21 @@ def test_killed_while_downloading_it_goes_on(server, get, archive, tmp_path, kin
     if not hasattr(signal, kind):
         pytest.skip(f"no {kind} on this system")
     server.delay, md5, part = 0.2, hashlib.md5(archive).hexdigest(), tmp_path / PART
-    script = SCRIPT.format(batch=BATCH, md5=md5, size=len(archive), root=tmp_path, url=server.url)
-    child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    script = SCRIPT.format(
+        batch=BATCH, md5=md5, size=len(archive), root=tmp_path, url=server.url
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, text=True
+    )
     while not (part.exists() and part.stat().st_size):
         assert child.poll() is None
         time.sleep(0.01)
     child.send_signal(getattr(signal, kind))
     stderr = child.communicate()[1]
     assert child.returncode != 0 and left_in(tmp_path) == [PART]
-    assert 0 < part.stat().st_size < len(archive) and archive.startswith(part.read_bytes())
+    assert 0 < part.stat().st_size < len(archive) and archive.startswith(
+        part.read_bytes()
+    )
     if kind == "SIGINT":
         assert "stopped; what came is kept" in stderr and "Traceback" not in stderr
     server.delay = 0
@@ -421,11 +482,17 @@ def replaced(tmp_path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize(("number", "kept"), [(1, [b"old"]), (2, None)])
-def test_killed_while_unpacking_a_folder_is_the_old_one_or_none(replaced, tmp_path, number, kept):
+def test_killed_while_unpacking_a_folder_is_the_old_one_or_none(
+    replaced, tmp_path, number, kept
+):
     """Never half of the new one; the same call then goes on from the archive."""
     path, target = replaced
-    killed_at("replace", number, lambda: download.unpack(path, target, lambda folder: None))
-    assert (sorted(p.read_bytes() for p in target.iterdir()) if target.exists() else None) == kept
+    killed_at(
+        "replace", number, lambda: download.unpack(path, target, lambda folder: None)
+    )
+    assert (
+        sorted(p.read_bytes() for p in target.iterdir()) if target.exists() else None
+    ) == kept
     assert download.unpack(path, target, lambda folder: None) == target
     assert [p.read_bytes() for p in target.iterdir()] == [b"new", b"new"]
     assert left_in(tmp_path) == ["a.tar.gz", FOLDER]
@@ -435,9 +502,14 @@ def test_an_old_folder_stays_until_the_new_one_was_checked(replaced, tmp_path):
     path, target = replaced
 
     def check(folder):
-        assert (folder / "a").read_bytes() == b"new" and (target / "a").read_bytes() == b"old"
+        assert (folder / "a").read_bytes() == b"new" and (
+            target / "a"
+        ).read_bytes() == b"old"
         raise ValueError("not what was expected")
 
     with pytest.raises(ValueError, match="not what was expected"):
         download.unpack(path, target, check)
-    assert (target / "a").read_bytes() == b"old" and left_in(tmp_path) == ["a.tar.gz", FOLDER]
+    assert (target / "a").read_bytes() == b"old" and left_in(tmp_path) == [
+        "a.tar.gz",
+        FOLDER,
+    ]

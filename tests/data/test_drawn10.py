@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vitlib.data import drawn10
-from vitlib.data.drawn10 import DRAWN10_CLASSES, DRAWN10_SIZES, drawn10_masks, load_drawn10
+from vitlib.data.drawn10 import (
+    DRAWN10_CLASSES,
+    DRAWN10_SIZES,
+    drawn10_masks,
+    load_drawn10,
+)
 from vitlib.evidence import load_results
 
 # sha256 of the first 100 training images, then their labels as bytes
@@ -20,7 +25,9 @@ MASKS = "cfa993fab04ff7689aad813c7f8dfd2139a086abe2f69f2e5c03260ecd5441f8"  # of
 
 
 def sha256(images: torch.Tensor, labels: torch.Tensor) -> str:
-    return hashlib.sha256(images.numpy().tobytes() + labels.to(torch.uint8).numpy().tobytes()).hexdigest()
+    return hashlib.sha256(
+        images.numpy().tobytes() + labels.to(torch.uint8).numpy().tobytes()
+    ).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +37,14 @@ def splits():
 
 
 def test_sizes_and_types(splits):
-    assert len(DRAWN10_CLASSES) == 10 and sorted(DRAWN10_CLASSES) == list(DRAWN10_CLASSES)
+    assert len(DRAWN10_CLASSES) == 10 and sorted(DRAWN10_CLASSES) == list(
+        DRAWN10_CLASSES
+    )
     for split, (images, labels) in splits.items():
-        assert images.shape == (DRAWN10_SIZES[split], 3, 32, 32) and images.dtype == torch.uint8
+        assert (
+            images.shape == (DRAWN10_SIZES[split], 3, 32, 32)
+            and images.dtype == torch.uint8
+        )
         assert labels.shape == (DRAWN10_SIZES[split],) and labels.dtype == torch.int64
         assert images.is_contiguous()
 
@@ -41,7 +53,9 @@ def test_the_same_bytes_on_every_machine(splits):
     images, labels = splits["train"]
     assert sha256(images[:100], labels[:100]) == GOLDEN
     others = [load_drawn10("train", 20, seed=seed)[0] for seed in (1, 2**32 - 1)]
-    assert not any(torch.equal(a, b) for a, b in itertools.combinations([images[:20], *others], 2))
+    assert not any(
+        torch.equal(a, b) for a, b in itertools.combinations([images[:20], *others], 2)
+    )
 
 
 @pytest.mark.parametrize("n", [1, 7, 10, 499, 501, 1003])
@@ -56,17 +70,25 @@ def test_each_ten_in_a_row_hold_each_class_once(splits):
     for _, labels in splits.values():
         tens = labels.view(-1, 10)
         assert (tens.sort(dim=1).values == torch.arange(10)).all()
-        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(tens)  # in another order each time
+        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(
+            tens
+        )  # in another order each time
 
 
 def test_no_image_is_in_both_splits_or_twice(splits):
-    every = [image.tobytes() for images, _ in splits.values() for image in images.numpy()]
+    every = [
+        image.tobytes() for images, _ in splits.values() for image in images.numpy()
+    ]
     assert len(set(every)) == len(every) == sum(DRAWN10_SIZES.values())
 
 
 def test_no_training_image_is_a_near_copy_of_a_test_image(splits):
-    test, train = (splits[split][0][:1000].flatten(1).float() for split in ("test", "train"))
-    assert torch.cdist(test, train).min() / 3072**0.5 > 5, "grey levels, root mean square"
+    test, train = (
+        splits[split][0][:1000].flatten(1).float() for split in ("test", "train")
+    )
+    assert torch.cdist(test, train).min() / 3072**0.5 > 5, (
+        "grey levels, root mean square"
+    )
 
 
 def test_colour_and_place_tell_little(splits):
@@ -84,10 +106,21 @@ def test_pictures_use_the_whole_range_and_are_not_flat(splits):
 
 
 def test_the_recorded_difficulty_is_as_promised():
-    record, model = load_results("drawn10-difficulty"), load_results("drawn10-small")["final"]
+    record, model = (
+        load_results("drawn10-difficulty"),
+        load_results("drawn10-small")["final"],
+    )
     assert record["ridge"]["test_accuracy"] < 0.45 < 0.8 < model["test_accuracy"]
-    assert record["dataset"] == "Drawn-10" and record["command"] == "python -m tools.measure_drawn10"
-    assert record["mean_colour"]["test_accuracy"] < 0.15 < record["grey_histogram"]["test_accuracy"] < 0.25
+    assert (
+        record["dataset"] == "Drawn-10"
+        and record["command"] == "python -m tools.measure_drawn10"
+    )
+    assert (
+        record["mean_colour"]["test_accuracy"]
+        < 0.15
+        < record["grey_histogram"]["test_accuracy"]
+        < 0.25
+    )
 
 
 @pytest.mark.parametrize("label", range(10))
@@ -104,7 +137,10 @@ def test_masks_are_where_the_thing_changed_the_picture(label):
 
 
 def test_masks_are_the_same_on_every_machine():
-    assert hashlib.sha256(drawn10_masks("test", 100).numpy().tobytes()).hexdigest() == MASKS
+    assert (
+        hashlib.sha256(drawn10_masks("test", 100).numpy().tobytes()).hexdigest()
+        == MASKS
+    )
 
 
 def test_masks_belong_to_the_images():
@@ -113,8 +149,14 @@ def test_masks_belong_to_the_images():
     assert masks.shape == (40, 32, 32) and masks.dtype == torch.bool
     assert torch.equal(masks[:7], drawn10_masks("test", 7))
     dark = images.float().mean(1)  # things stand out against what is around them
-    contrast = [(d[m].mean() - d[~m].mean()).abs().item() for d, m in zip(dark, masks, strict=True)]
-    moved = [(d[m].mean() - d[~m].mean()).abs().item() for d, m in zip(dark, masks.roll(1, 0), strict=True)]
+    contrast = [
+        (d[m].mean() - d[~m].mean()).abs().item()
+        for d, m in zip(dark, masks, strict=True)
+    ]
+    moved = [
+        (d[m].mean() - d[~m].mean()).abs().item()
+        for d, m in zip(dark, masks.roll(1, 0), strict=True)
+    ]
     assert np.mean(contrast) > 1.5 * np.mean(moved)
 
 
@@ -139,7 +181,11 @@ def test_everything_is_float32():
         (lambda x, y: drawn10._disc(x, y, 0.5), (0.3, 0.3), (0.4, 0.4)),
         (lambda x, y: drawn10._disc(x, y, 0.5, 0.2), (0.4, 0.0), (0.0, 0.4)),
         (lambda x, y: drawn10._box(x, y, 0.5, 0.2), (0.4, 0.1), (0.4, 0.3)),
-        (lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1)), (0.0, 0.9), (0.9, -0.5)),
+        (
+            lambda x, y: drawn10._polygon(x, y, (0, -1), (1, 1), (-1, 1)),
+            (0.0, 0.9),
+            (0.9, -0.5),
+        ),
         (lambda x, y: drawn10._stripes(x, 1.0), (0.5, 0.0), (1.0, 0.0)),
     ],
 )
@@ -163,9 +209,14 @@ def test_dice_are_uniform_and_independent():
     dice = drawn10._Dice(0, "train", np.arange(10_000))
     rolls = np.concatenate([dice()[:, 0] for _ in range(8)], axis=1)  # (10000, 8)
     assert rolls.min() >= 0 and rolls.max() < 1
-    assert np.abs(rolls.mean(0) - 0.5).max() < 0.015 and np.abs(rolls.std(0) - 12**-0.5).max() < 0.01
+    assert (
+        np.abs(rolls.mean(0) - 0.5).max() < 0.015
+        and np.abs(rolls.std(0) - 12**-0.5).max() < 0.01
+    )
     assert np.abs(np.corrcoef(rolls.T) - np.eye(8)).max() < 0.05
-    assert np.abs(np.corrcoef(rolls[:-1, 0], rolls[1:, 0])[0, 1]) < 0.05, "neighbouring images"
+    assert np.abs(np.corrcoef(rolls[:-1, 0], rolls[1:, 0])[0, 1]) < 0.05, (
+        "neighbouring images"
+    )
     low, high = dice(-3, -2), dice(5, 7)
     assert -3 <= low.min() and low.max() < -2 and 5 <= high.min() and high.max() < 7
     assert abs(dice.coin(0.3).mean() - 0.3) < 0.03

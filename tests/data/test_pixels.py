@@ -14,9 +14,15 @@ import vitlib as vl
 from vitlib.data.photos import as_batch
 
 RGBA = np.random.default_rng(0).integers(0, 256, (16, 24, 4)).astype(np.uint8)
-RGB, GREY, PHOTO = RGBA[..., :3].copy(), RGBA[..., 0].copy(), Image.fromarray(RGBA[..., :3])
+RGB, GREY, PHOTO = (
+    RGBA[..., :3].copy(),
+    RGBA[..., 0].copy(),
+    Image.fromarray(RGBA[..., :3]),
+)
 COLOUR, ALPHA = RGB.astype(float), RGBA[..., 3:] / 255
-MODEL = vl.VisionTransformer(vl.ViTConfig(img_size=(16, 24), patch_size=8, embed_dim=8, depth=1, num_heads=2))
+MODEL = vl.VisionTransformer(
+    vl.ViTConfig(img_size=(16, 24), patch_size=8, embed_dim=8, depth=1, num_heads=2)
+)
 
 
 def saved(picture: Image.Image, kind: str, **options) -> bytes:
@@ -27,7 +33,9 @@ def saved(picture: Image.Image, kind: str, **options) -> bytes:
 
 def coded(kind: str, pixels: np.ndarray) -> bytes:
     """Of grey, RGB or RGBA pixels of 8 or 16 bits."""
-    pixels = pixels[..., [2, 1, 0, 3][: pixels.shape[2]]] if pixels.ndim == 3 else pixels
+    pixels = (
+        pixels[..., [2, 1, 0, 3][: pixels.shape[2]]] if pixels.ndim == 3 else pixels
+    )
     return cv2.imencode(f".{kind}", pixels)[1].tobytes()
 
 
@@ -53,7 +61,9 @@ def with_chunk(png: bytes, body: bytes) -> bytes:
 
 ON_WHITE = COLOUR * ALPHA + 255 * (1 - ALPHA)
 UP = {
-    mark: np.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(turned("PNG", mark)))))
+    mark: np.asarray(
+        ImageOps.exif_transpose(Image.open(io.BytesIO(turned("PNG", mark))))
+    )
     for mark in (2, 3, 6, 8)
 }
 FILES = {  # its bytes and its pixels
@@ -88,7 +98,9 @@ FILES = {  # its bytes and its pixels
 @pytest.mark.parametrize("name", FILES)
 def test_a_picture_is_the_same_through_every_door(name, tmp_path):
     data, expected = FILES[name]
-    path = tmp_path / name.replace(".png", ".jfif")  # what it holds counts, not its name
+    path = tmp_path / name.replace(
+        ".png", ".jfif"
+    )  # what it holds counts, not its name
     path.write_bytes(data)
     image = vl.load_image(path)
     expected = expected if expected.ndim == 3 else expected[..., None].repeat(3, axis=2)
@@ -115,27 +127,50 @@ def test_arrays_are_pictures(name):
     image = vl.load_image(array)
     expected = expected if expected.ndim == 3 else expected[..., None].repeat(3, axis=2)
     assert np.abs(image.permute(1, 2, 0).numpy() - expected).max() <= 0.51
-    tensor = torch.from_numpy(np.atleast_3d(array).astype("=u2" if name == "big end" else array.dtype).copy())
+    tensor = torch.from_numpy(
+        np.atleast_3d(array).astype("=u2" if name == "big end" else array.dtype).copy()
+    )
     if name != "channels first":
         assert torch.equal(vl.load_image(tensor.permute(2, 0, 1)), image)
     wanted = vl.predict(MODEL, image[None])
-    torch.testing.assert_close(vl.predict(MODEL, array), wanted, atol=0 if name != "float" else 1e-4, rtol=0)
-    torch.testing.assert_close(vl.predict(MODEL, [array, array])[1:], wanted, atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        vl.predict(MODEL, array), wanted, atol=0 if name != "float" else 1e-4, rtol=0
+    )
+    torch.testing.assert_close(
+        vl.predict(MODEL, [array, array])[1:], wanted, atol=1e-4, rtol=0
+    )
 
 
-HEADER = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0))
+HEADER = b"\x89PNG\r\n\x1a\n" + chunk(
+    b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+)
 TIFF, ZERO = coded("tif", deep(GREY, 16)), struct.pack("<HHIH", 262, 3, 1, 1)
-KINDS, FEWER = ("JPEG", "PNG", "WEBP", "TIFF", "BMP"), "16 bits deep: its numbers go from"
+KINDS, FEWER = (
+    ("JPEG", "PNG", "WEBP", "TIFF", "BMP"),
+    "16 bits deep: its numbers go from",
+)
 REFUSED = {
-    **{f"cut {kind}": (saved(PHOTO.resize((99, 99)), kind)[:-400], "not readable") for kind in KINDS},
-    "12 bits": (coded("png", deep(GREY, 12)), f"{FEWER} [0-9]+ to about 40.*of fewer bits"),
+    **{
+        f"cut {kind}": (saved(PHOTO.resize((99, 99)), kind)[:-400], "not readable")
+        for kind in KINDS
+    },
+    "12 bits": (
+        coded("png", deep(GREY, 12)),
+        f"{FEWER} [0-9]+ to about 40.*of fewer bits",
+    ),
     "14 bits": (coded("tif", deep(GREY, 14)), FEWER),
     "rgb of 12 bits": (coded("tif", deep(RGB, 12)), FEWER),
-    "rgba of 10 bits": (coded("png", deep(RGBA, 10) + np.uint16([0, 0, 0, 64000])), FEWER),
+    "rgba of 10 bits": (
+        coded("png", deep(RGBA, 10) + np.uint16([0, 0, 0, 64000])),
+        FEWER,
+    ),
     "8 bits of 16": (coded("png", RGB.astype(np.uint16)), FEWER),
     "int64 to 255": (RGB.astype(np.int64), f"{FEWER} 0 to about 255"),
     "negative": (deep(RGB, 16).astype(int) - 9, f"{FEWER} -9"),
-    "16 bits, one clear": (with_chunk(coded("png", deep(GREY, 16)), b"tRNS\0\5"), "with a transparent"),
+    "16 bits, one clear": (
+        with_chunk(coded("png", deep(GREY, 16)), b"tRNS\0\5"),
+        "with a transparent",
+    ),
     "white as 0": (TIFF.replace(ZERO, ZERO[:-2] + b"\0\0"), "white as 0"),
     "float 255": (
         saved(Image.fromarray(np.float32(GREY)), "TIFF"),
@@ -143,12 +178,21 @@ REFUSED = {
     ),
     "nan": (np.full((4, 4), np.nan), "of floats: expected them in"),
     "double": (coded("tif", GREY / 255), "of no kind that is read"),
-    "page": (b"<html>log in</html>", "of no kind that is read: it begins with b'<html>log in"),
+    "page": (
+        b"<html>log in</html>",
+        "of no kind that is read: it begins with b'<html>log in",
+    ),
     "nothing": (b"", "of no kind that is read: it begins with b''"),
     "heic": (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC, AVIF or a film"),
-    "bomb": (HEADER + chunk(b"IDAT" + zlib.compress(bytes(99))), "not readable, Image size .* exceeds limit"),
+    "bomb": (
+        HEADER + chunk(b"IDAT" + zlib.compress(bytes(99))),
+        "not readable, Image size .* exceeds limit",
+    ),
     "complex": (RGB.astype(complex), "no picture: expected a path"),
-    "five channels": (np.zeros((8, 8, 5), np.uint8), r"no picture: .* got ndarray \(8, 8, 5\)"),
+    "five channels": (
+        np.zeros((8, 8, 5), np.uint8),
+        r"no picture: .* got ndarray \(8, 8, 5\)",
+    ),
     "four grey ones": (np.zeros((4, 8, 8), np.uint8), "no picture"),
     "none": (None, "no picture"),
     "no pixels": (np.zeros((0, 5, 3)), "no picture"),
@@ -165,5 +209,7 @@ def test_what_is_no_picture_or_may_mean_several_is_refused(name):
 
 @pytest.mark.errors
 def test_pictures_of_several_sizes_are_no_batch():
-    with pytest.raises(ValueError, match=r"of one size, got \[\(3, 9, 9\), \(3, 16, 24\)\]"):
+    with pytest.raises(
+        ValueError, match=r"of one size, got \[\(3, 9, 9\), \(3, 16, 24\)\]"
+    ):
         vl.predict(MODEL, [PHOTO, PHOTO.resize((9, 9))])

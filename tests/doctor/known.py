@@ -42,7 +42,9 @@ def vit(blocks=None, attn=None, **parts) -> vl.VisionTransformer:
         if blocks:
             block.__class__ = type("Block", (type(block),), {"forward": blocks})
         if attn:
-            block.attn.__class__ = type("Attention", (type(block.attn),), {"forward": attn})
+            block.attn.__class__ = type(
+                "Attention", (type(block.attn),), {"forward": attn}
+            )
     if parts:
         model.__class__ = type("ViT", (type(model),), parts)
     return model
@@ -103,7 +105,9 @@ def unscaled(model):
 
 
 def constant(model):
-    for layer in (part for part in model.layers.modules() if isinstance(part, nn.Linear)):
+    for layer in (
+        part for part in model.layers.modules() if isinstance(part, nn.Linear)
+    ):
         nn.init.constant_(layer.weight, 0.02)
 
 
@@ -161,11 +165,15 @@ def edited(change, make=vit):
 
 
 def at_test(change):
-    return lambda wrong=True: {"test_preprocess": lambda x: vl.normalize(change(x) if wrong else x)}
+    return lambda wrong=True: {
+        "test_preprocess": lambda x: vl.normalize(change(x) if wrong else x)
+    }
 
 
 def augmenting(change, right=lambda images: images):
-    return lambda wrong=True: {"augment": lambda x, labels: (change(x) if wrong else right(x), labels)}
+    return lambda wrong=True: {
+        "augment": lambda x, labels: (change(x) if wrong else right(x), labels)
+    }
 
 
 def recipe(**bad):
@@ -174,7 +182,9 @@ def recipe(**bad):
 
 def no_activation(wrong=True):
     return layered(
-        mlp=lambda: nn.Sequential(*(part for part in mlp() if not wrong or hasattr(part, "weight")))
+        mlp=lambda: nn.Sequential(
+            *(part for part in mlp() if not wrong or hasattr(part, "weight"))
+        )
     )
 
 
@@ -191,7 +201,9 @@ for name, make in {
     "last norm missing": edited(lambda model: setattr(model, "norm", nn.Identity())),
     "LayerNorm over tokens": edited(over_tokens),
     "DropPath unscaled": edited(unscaled, lambda: vit(drop_path_rate=0.3)),
-    "labels of other images": lambda wrong=True: {"labels": pictures()[1].roll(100 * wrong)},
+    "labels of other images": lambda wrong=True: {
+        "labels": pictures()[1].roll(100 * wrong)
+    },
     "always upside down": augmenting(lambda images: images.flip(2)),
     "random crop at test": at_test(shifted),
     "BGR at test": at_test(lambda images: images.flip(1)),
@@ -210,7 +222,9 @@ for name, make in {
     "the keys taken for values": lambda wrong=True: mixing(
         lambda self, q, k, v: self.weights(q, k) @ (k if wrong else v)
     ),
-    "an augmentation that seeds itself anew": augmenting(lambda x: (torch.manual_seed(0), anew(x))[1], anew),
+    "an augmentation that seeds itself anew": augmenting(
+        lambda x: (torch.manual_seed(0), anew(x))[1], anew
+    ),
     "crops of another size": augmenting(lambda images: images[..., 2:30, 2:30]),
 }.items():
     enter(BUGS, name)(make)
@@ -242,7 +256,9 @@ def permuted():
 def multi_scale():
     def augment(images, labels):
         size = (24, 32, 40)[torch.randint(3, ())]
-        return nn.functional.interpolate(images / 255, (size, size), mode="bilinear", antialias=True), labels
+        return nn.functional.interpolate(
+            images / 255, (size, size), mode="bilinear", antialias=True
+        ), labels
 
     return {"model": nn.Sequential(nn.AdaptiveAvgPool2d(32), vit()), "augment": augment}
 
@@ -252,7 +268,10 @@ class Adapted(nn.Linear):
 
     def __init__(self, *sizes) -> None:
         super().__init__(*sizes)
-        self.down, self.up = nn.Linear(sizes[0], 4, bias=False), nn.Linear(4, sizes[1], bias=False)
+        self.down, self.up = (
+            nn.Linear(sizes[0], 4, bias=False),
+            nn.Linear(4, sizes[1], bias=False),
+        )
         nn.init.zeros_(self.up.weight)
 
     def forward(self, x):
@@ -270,7 +289,8 @@ class Uneven(Heads):
 
     def forward(self, x):
         q, *kv = (
-            part.unflatten(-1, (-1, D // HEADS)) for part in self.qkv(x).split([D, *self.widths], dim=-1)
+            part.unflatten(-1, (-1, D // HEADS))
+            for part in self.qkv(x).split([D, *self.widths], dim=-1)
         )
         # the values are the keys if there is one
         q, k, v = (part.transpose(1, 2) for part in (q, kv[0], kv[-1]))
@@ -309,7 +329,9 @@ class Experts(nn.Module):
         self.router, self.experts = nn.Linear(D, 2), nn.ModuleList([mlp(), mlp()])
 
     def forward(self, x):
-        parts = zip(self.router(x).softmax(dim=-1).split(1, dim=-1), self.experts, strict=True)
+        parts = zip(
+            self.router(x).softmax(dim=-1).split(1, dim=-1), self.experts, strict=True
+        )
         return sum(weight * expert(x) for weight, expert in parts)
 
 
@@ -333,15 +355,26 @@ def lora():
 
 
 def sines():
-    place, speed = torch.arange(1.0 + N)[:, None], 100.0 ** -torch.linspace(0, 1, D // 2)
+    place, speed = (
+        torch.arange(1.0 + N)[:, None],
+        100.0 ** -torch.linspace(0, 1, D // 2),
+    )
     # (1, 1+N, D)
-    return {"model": placed(torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None])}
+    return {
+        "model": placed(
+            torch.cat([(place * speed).sin(), (place * speed).cos()], dim=1)[None]
+        )
+    }
 
 
 def distances():
     """Scores fall with the distance, each head's by its slope, and nothing is added to tokens."""
-    at = torch.cat([torch.zeros(1, 2), torch.cartesian_prod(torch.arange(4.0), torch.arange(4.0))])
-    case = attending(scores=lambda self, q, k: Heads.scores(self, q, k) - self.slopes * self.far)
+    at = torch.cat(
+        [torch.zeros(1, 2), torch.cartesian_prod(torch.arange(4.0), torch.arange(4.0))]
+    )
+    case = attending(
+        scores=lambda self, q, k: Heads.scores(self, q, k) - self.slopes * self.far
+    )
     del case["model"].pos
     case["model"].pos = 0.0
     for layer in case["model"].layers:
@@ -360,7 +393,9 @@ def one_more(self, q, k, v):
 
 
 def zero_branches(model):
-    for part in (part for layer in model.layers for part in (layer.attn.out, layer.mlp[2])):
+    for part in (
+        part for layer in model.layers for part in (layer.attn.out, layer.mlp[2])
+    ):
         nn.init.zeros_(part.weight), nn.init.zeros_(part.bias)
 
 
@@ -379,13 +414,17 @@ def long_skips():
 
 def teacher():
     """Frozen, and not among the modules on purpose."""
-    case = plain(read=lambda self, x: Plain.read(self, x) + 0.1 * self.others[0](x[:, 0]))
+    case = plain(
+        read=lambda self, x: Plain.read(self, x) + 0.1 * self.others[0](x[:, 0])
+    )
     case["model"].others = (nn.Linear(D, 10).requires_grad_(False),)
     return case
 
 
 def every_second(images, labels):
-    return torch.cat([images[::2].flip(-1), images[1::2]]), torch.cat([labels[::2], labels[1::2]])
+    return torch.cat([images[::2].flip(-1), images[1::2]]), torch.cat(
+        [labels[::2], labels[1::2]]
+    )
 
 
 def grey(images, labels):
@@ -401,21 +440,33 @@ def own_generator():
 
 for name, make in {
     "ImageNet's mean and deviation": lambda: {
-        "preprocess": partial(vl.normalize, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])
+        "preprocess": partial(
+            vl.normalize, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]
+        )
     },
-    "a cosine head at 1 / 0.07": lambda: changed_by(lambda model: setattr(model, "head", Cosine(0.07)), vit),
+    "a cosine head at 1 / 0.07": lambda: changed_by(
+        lambda model: setattr(model, "head", Cosine(0.07)), vit
+    ),
     "permuted tokens with learned positions": permuted,
     "multi-scale batches": multi_scale,
-    "positions of rows and columns, pooled": lambda: {"model": vit(pos_embed="sincos2d", global_pool="avg")},
+    "positions of rows and columns, pooled": lambda: {
+        "model": vit(pos_embed="sincos2d", global_pool="avg")
+    },
     "norms come last": lambda: {"model": vit(norm_order="post")},
     "a ResNet": lambda: {"model": vl.build_model(vl.ResNetConfig(widths=(16, 32, 64)))},
-    "axial attention, relative positions": lambda: {"model": vit(attention="axial", pos_embed="relative")},
+    "axial attention, relative positions": lambda: {
+        "model": vit(attention="axial", pos_embed="relative")
+    },
     "an MLP of the pixels": lambda: {
-        "model": nn.Sequential(nn.Flatten(), nn.Linear(3072, D), nn.ReLU(), nn.Linear(D, 10))
+        "model": nn.Sequential(
+            nn.Flatten(), nn.Linear(3072, D), nn.ReLU(), nn.Linear(D, 10)
+        )
     },
     "LoRA": lora,
     "one head of keys and values": lambda: layered(Uneven),
-    "keys that are values, from one matrix": lambda: layered(type("Tied", (Uneven,), {"widths": (D,)})),
+    "keys that are values, from one matrix": lambda: layered(
+        type("Tied", (Uneven,), {"widths": (D,)})
+    ),
     "sines in a plain tensor": sines,
     "distances in a plain tensor": distances,
     "tokens mixed by a matrix": lambda: layered(Mixer),
@@ -423,7 +474,11 @@ for name, make in {
         partial(Mixer, lambda weight: nn.init.constant_(weight, 1 / (1 + N)))
     ),
     "Fourier transforms for attention": lambda: layered(
-        type("Fourier", (nn.Module,), {"forward": lambda self, x: torch.fft.fft2(x, norm="ortho").real})
+        type(
+            "Fourier",
+            (nn.Module,),
+            {"forward": lambda self, x: torch.fft.fft2(x, norm="ortho").real},
+        )
     ),
     "linear attention": lambda: mixing(linear),
     "softmax with one more in the sum": lambda: mixing(one_more),
@@ -431,9 +486,13 @@ for name, make in {
     "two experts": lambda: layered(mlp=Experts),
     "norms before and after each branch": lambda: {"model": Plain(Sandwich)},
     "branches that start at 0": lambda: changed_by(zero_branches),
-    "frozen random patches": lambda: changed_by(lambda model: model.patch.requires_grad_(False)),
+    "frozen random patches": lambda: changed_by(
+        lambda model: model.patch.requires_grad_(False)
+    ),
     "a head of two matrices": lambda: changed_by(
-        lambda model: setattr(model, "head", nn.Sequential(nn.Linear(D, D), nn.Linear(D, 10)))
+        lambda model: setattr(
+            model, "head", nn.Sequential(nn.Linear(D, D), nn.Linear(D, 10))
+        )
     ),
     "a matrix by its norm": lambda: changed_by(
         lambda model: [weight_norm(one.mlp[0]) for one in model.layers]

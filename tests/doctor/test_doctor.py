@@ -19,7 +19,13 @@ from vitworkshop.doctor.case import Case
 from vitworkshop.doctor.run import evaluation
 
 TINY = vl.ViTConfig(
-    img_size=8, patch_size=2, num_classes=4, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
+    img_size=8,
+    patch_size=2,
+    num_classes=4,
+    embed_dim=16,
+    depth=2,
+    num_heads=2,
+    mlp_ratio=2.0,
 )
 LABELS = torch.arange(64) % 4
 
@@ -65,7 +71,9 @@ class Written(vl.Attention):
     def forward(self, x, bias=None):
         q, k, v = self.project(x)  # (B, h, T, d) each
         weights = (q @ k.mT * self.scale).softmax(self.axis)
-        return self.proj((weights @ v).transpose(1, 2).flatten(2))  # (B, T, h, d) -> (B, T, D)
+        return self.proj(
+            (weights @ v).transpose(1, 2).flatten(2)
+        )  # (B, T, h, d) -> (B, T, D)
 
 
 class HiddenWeights(vl.Attention):
@@ -106,7 +114,9 @@ class Transposed(vl.LinearPatchEmbed):
     """Counts the patches down the columns."""
 
     def forward(self, images):
-        return self.proj(rearrange(images, "b c (h p) (w q) -> b (w h) (p q c)", p=2, q=2))
+        return self.proj(
+            rearrange(images, "b c (h p) (w q) -> b (w h) (p q c)", p=2, q=2)
+        )
 
 
 class Cut(nn.Module):
@@ -186,7 +196,9 @@ def giving(what) -> nn.Module:
 def no_grad() -> nn.Module:
     model = vit()
     model.__class__ = type(
-        "NoGrad", (vl.VisionTransformer,), {"forward": torch.no_grad()(type(model).forward)}
+        "NoGrad",
+        (vl.VisionTransformer,),
+        {"forward": torch.no_grad()(type(model).forward)},
     )
     return model
 
@@ -217,24 +229,45 @@ OF_A_MODEL = {
     "no 1/sqrt(d)": (lambda: with_attention(scale=1.0), {"attention scale"}),
     "1/sqrt(D)": (lambda: with_attention(scale=16**-0.5), {"attention scale"}),
     "times sqrt(d)": (lambda: with_attention(scale=8**0.5), {"attention scale"}),
-    "positions of the batch": (lambda: with_part("pos_embed", BatchPositions(False)), {"batch size"}),
-    "positions cut to it": (lambda: with_part("pos_embed", BatchPositions(True)), {"batch independence"}),
+    "positions of the batch": (
+        lambda: with_part("pos_embed", BatchPositions(False)),
+        {"batch size"},
+    ),
+    "positions cut to it": (
+        lambda: with_part("pos_embed", BatchPositions(True)),
+        {"batch independence"},
+    ),
     "softmax over the queries": (lambda: with_attention(axis=-2), {"attention axis"}),
     "softmax over the heads": (lambda: with_attention(axis=1), {"attention axis"}),
-    "softmax over the batch": (lambda: with_attention(axis=0), {"attention axis", "batch independence"}),
-    "strips instead of patches": (lambda: with_part("patch_embed", Reshaped(2, 3, 16)), {"patch order"}),
+    "softmax over the batch": (
+        lambda: with_attention(axis=0),
+        {"attention axis", "batch independence"},
+    ),
+    "strips instead of patches": (
+        lambda: with_part("patch_embed", Reshaped(2, 3, 16)),
+        {"patch order"},
+    ),
     "patches down the columns": (transposed, {"patch order"}),
     "no positions": (lambda: vit(pos_embed="none"), {"positions"}),
     "hook under fused attention": (with_silent_hook, {"hooks"}),
     "large head": (with_large_head, {"first loss"}),
     "unused parameters": (with_unused_block, {"gradients"}),
-    "detached": (lambda: with_part("norm", Cut()), {"gradients", "one batch", "last norm"}),
+    "detached": (
+        lambda: with_part("norm", Cut()),
+        {"gradients", "one batch", "last norm"},
+    ),
     "times zero": (lambda: with_part("norm", TimesZero()), {"gradients", "last norm"}),
     "no_grad": (no_grad, {"gradients", "one batch"}),
-    "images mixed": (lambda: with_pool(lambda model, x: x + x.mean(0)), {"batch independence"}),
+    "images mixed": (
+        lambda: with_pool(lambda model, x: x + x.mean(0)),
+        {"batch independence"},
+    ),
     "dropout in eval": (drops_in_eval, {"eval mode"}),
     "another eval": (lambda: with_pool(by_mode), {"eval mode"}),
-    "another eval, and dropout": (lambda: with_pool(by_mode, drop_rate=0.1), {"eval mode"}),
+    "another eval, and dropout": (
+        lambda: with_pool(by_mode, drop_rate=0.1),
+        {"eval mode"},
+    ),
     "blind": (Blind, {"one batch", "input"}),
 }
 
@@ -246,7 +279,9 @@ def test_a_bug_of_a_model_is_found_by_name(bug):
 
 
 def test_twelve_patches_are_few():
-    assert names(vl.doctor(vit(img_size=(6, 8)), IMAGES[:, :, :6], LABELS)) == {"patch size"}
+    assert names(vl.doctor(vit(img_size=(6, 8)), IMAGES[:, :, :6], LABELS)) == {
+        "patch size"
+    }
 
 
 # --- bugs of a run ------------------------------------------------------------------------------------------------
@@ -272,28 +307,59 @@ def evaluate_with(**normalisation):
 
 
 OF_A_RUN = {
-    "coupled weight decay": ({"recipe": vl.Recipe(optimizer="adam", weight_decay=0.05)}, {"weight decay"}),
-    "model.eval() forgotten": ({"evaluate": lambda model: model(IMAGES)}, {"test mode"}),
-    "not normalised at test time": ({"evaluate": lambda model: model.eval()(RAW)}, {"test normalisation"}),
+    "coupled weight decay": (
+        {"recipe": vl.Recipe(optimizer="adam", weight_decay=0.05)},
+        {"weight decay"},
+    ),
+    "model.eval() forgotten": (
+        {"evaluate": lambda model: model(IMAGES)},
+        {"test mode"},
+    ),
+    "not normalised at test time": (
+        {"evaluate": lambda model: model.eval()(RAW)},
+        {"test normalisation"},
+    ),
     "another mean": ({"evaluate": evaluate_with(mean=0.0)}, {"test normalisation"}),
     "another std": ({"evaluate": evaluate_with(std=0.25)}, {"test normalisation"}),
-    "augmentation drawn once a batch": ({"augment": flip_all_or_none}, {"augmentation"}),
+    "augmentation drawn once a batch": (
+        {"augment": flip_all_or_none},
+        {"augmentation"},
+    ),
     "far too low a rate": ({"recipe": vl.Recipe(lr=1e-6)}, {"learning rate"}),
     "decay 5": ({"recipe": vl.Recipe(weight_decay=5.0)}, {"weight decay"}),
     "a tiny clip": ({"recipe": vl.Recipe(clip_norm=1e-4)}, {"clip"}),
-    "nothing left of the target": ({"recipe": vl.Recipe(label_smoothing=0.9)}, {"smoothing"}),
-    "always upside down": ({"augment": lambda images: images.flip(2)}, {"augmentation"}),
-    "one that seeds torch": ({"augment": seeded_by(torch.manual_seed, torch.rand)}, {"augmentation"}),
-    "one that seeds NumPy": ({"augment": seeded_by(np.random.seed, np.random.rand)}, {"augmentation"}),
+    "nothing left of the target": (
+        {"recipe": vl.Recipe(label_smoothing=0.9)},
+        {"smoothing"},
+    ),
+    "always upside down": (
+        {"augment": lambda images: images.flip(2)},
+        {"augmentation"},
+    ),
+    "one that seeds torch": (
+        {"augment": seeded_by(torch.manual_seed, torch.rand)},
+        {"augmentation"},
+    ),
+    "one that seeds NumPy": (
+        {"augment": seeded_by(np.random.seed, np.random.rand)},
+        {"augmentation"},
+    ),
     "one that seeds Python": (
         {"augment": seeded_by(random.seed, lambda n: [random.random()] * n)},
         {"augmentation"},
     ),
     "one with a new generator": (
-        {"augment": lambda images: vl.random_crop(images, 2, torch.Generator().manual_seed(0))},
+        {
+            "augment": lambda images: vl.random_crop(
+                images, 2, torch.Generator().manual_seed(0)
+            )
+        },
         {"augmentation"},
     ),
-    "crops of another size": ({"augment": lambda images: images[..., 1:7, 1:7]}, {"augmentation"}),
+    "crops of another size": (
+        {"augment": lambda images: images[..., 1:7, 1:7]},
+        {"augmentation"},
+    ),
 }
 
 
@@ -321,9 +387,16 @@ def coloured() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_a_trained_model_tells_bgr():
     images, labels = coloured()
-    assert names(vl.doctor(ByColour(), images, labels)) == {"positions"}  # of which it needs none
+    assert names(vl.doctor(ByColour(), images, labels)) == {
+        "positions"
+    }  # of which it needs none
     found = names(vl.doctor(ByColour(), images.flip(1), labels))
-    assert found == {"positions", "channels", "first loss", "one batch"}  # its one parameter cannot mend that
+    assert found == {
+        "positions",
+        "channels",
+        "first loss",
+        "one batch",
+    }  # its one parameter cannot mend that
 
 
 def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged():
@@ -335,16 +408,22 @@ def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged
         adam.zero_grad()
         loss.backward()
         adam.step()
-    assert vl.doctor(model, IMAGES, LABELS, recipe=vl.Recipe(lr=0.05)) == []  # which is for new models
+    assert (
+        vl.doctor(model, IMAGES, LABELS, recipe=vl.Recipe(lr=0.05)) == []
+    )  # which is for new models
     sure = copy.deepcopy(model)
     sure.head.weight.data *= 100  # no image that it knows has a gradient
     assert vl.doctor(sure, IMAGES, LABELS) == []
-    weight = rearrange(model.patch_embed.proj.weight.data, "d (p q c) -> d (q p c)", p=2, q=2)
+    weight = rearrange(
+        model.patch_embed.proj.weight.data, "d (p q c) -> d (q p c)", p=2, q=2
+    )
     model.patch_embed.proj.weight.data = weight.contiguous()
     assert names(vl.doctor(model, IMAGES, LABELS)) == {"patch order", "first loss"}
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 255), (-3, 1), (-0.01, 0.01)], ids=str)
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (0, 255), (-3, 1), (-0.01, 0.01)], ids=str
+)
 def test_images_that_are_not_standardised_are_found(low, high):
     assert "images" in names(vl.doctor(vit(), low + (high - low) * RAW, LABELS))
 
@@ -355,11 +434,15 @@ def test_a_far_too_high_learning_rate_is_found(name, times):
     recipe = vl.RECIPES[name]
     (finding,) = vl.doctor(*preset(name), recipe=replace(recipe, lr=times * recipe.lr))
     assert finding.check == "learning rate"
-    assert ("warm-up" in finding.says and "warm-up" in finding.fix) == (recipe.warmup == 0)
+    assert ("warm-up" in finding.says and "warm-up" in finding.fix) == (
+        recipe.warmup == 0
+    )
 
 
 def test_a_loss_that_goes_up_at_a_tenth_too_is_not_the_learning_rates(monkeypatch):
-    monkeypatch.setattr("vitworkshop.doctor.run._steps", lambda *_: (2.0, [1.0, 0.1], 1.0))
+    monkeypatch.setattr(
+        "vitworkshop.doctor.run._steps", lambda *_: (2.0, [1.0, 0.1], 1.0)
+    )
     assert vl.doctor(vit(), IMAGES, LABELS, recipe=vl.Recipe()) == []
 
 
@@ -377,7 +460,9 @@ HEALTHY_RUN = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.weekly) for seed in (1, 2))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.weekly) for seed in (1, 2))]
+)
 @pytest.mark.parametrize("name", vl.RECIPES)
 def test_the_presets_are_healthy(name, seed):
     assert vl.doctor(*preset(name, seed), recipe=vl.RECIPES[name]) == []
@@ -406,12 +491,19 @@ PARTS = [
     {"attention": "axial", "pos_embed": "relative"},
     {"pos_at": "every"},
     {"pos_at": "shared", "pos_embed": "sincos2d"},
-    {"drop_rate": 0.1, "attn_drop_rate": 0.1, "drop_path_rate": 0.1, "mask_token": True},
+    {
+        "drop_rate": 0.1,
+        "attn_drop_rate": 0.1,
+        "drop_path_rate": 0.1,
+        "mask_token": True,
+    },
     {"img_size": (8, 16), "layer_scale": 0.1, "num_heads": 1},
 ]
 
 
-@pytest.mark.parametrize("changes", PARTS, ids=lambda changes: ", ".join(map(str, changes.values())))
+@pytest.mark.parametrize(
+    "changes", PARTS, ids=lambda changes: ", ".join(map(str, changes.values()))
+)
 def test_every_part_of_the_model_is_healthy(changes):
     images = IMAGES.repeat(1, 1, 1, 2) if "img_size" in changes else IMAGES
     assert vl.doctor(vit(**changes), images, LABELS) == []
@@ -429,7 +521,9 @@ def with_zeros() -> nn.Module:
     return model
 
 
-ODD = vl.normalize(RAW[:2] * torch.tensor([1.0, 0.2]).view(2, 1, 1, 1))  # two say little of the normalisation
+ODD = vl.normalize(
+    RAW[:2] * torch.tensor([1.0, 0.2]).view(2, 1, 1, 1)
+)  # two say little of the normalisation
 ALSO_HEALTHY = {
     "two odd pictures": (vit, {"evaluate": lambda model: model.eval()(ODD)}),
     "no augmentation": (vit, {"augment": lambda images: images}),
@@ -437,7 +531,10 @@ ALSO_HEALTHY = {
     "attention written out": (with_attention, {}),
     "patches down the columns, places learned": (lambda: transposed("learned"), {}),
     "a recipe's name": (vit, {"recipe": "plain"}),
-    "a dict": (lambda: giving(lambda logits: {"loss": None, "logits": logits}), {"recipe": "plain"}),
+    "a dict": (
+        lambda: giving(lambda logits: {"loss": None, "logits": logits}),
+        {"recipe": "plain"},
+    ),
     "a tuple": (lambda: giving(lambda logits: (logits.sum(), logits, [logits])), {}),
 }
 
@@ -449,17 +546,30 @@ def test_what_is_unusual_and_healthy(name):
 
 
 OTHERS = {
-    "a ResNet": lambda: vl.build_model(vl.ResNetConfig(8, num_classes=4, widths=(32, 64, 128))),
-    "a narrow ResNet": lambda: vl.build_model(
-        vl.ResNetConfig(8, num_classes=4, widths=(32, 64), depths=(1, 1), stem_stride=1, num_groups=2)
+    "a ResNet": lambda: vl.build_model(
+        vl.ResNetConfig(8, num_classes=4, widths=(32, 64, 128))
     ),
-    "a new head on a frozen model": lambda: vl.replace_head(vit().requires_grad_(False), 4, zero=False),
+    "a narrow ResNet": lambda: vl.build_model(
+        vl.ResNetConfig(
+            8,
+            num_classes=4,
+            widths=(32, 64),
+            depths=(1, 1),
+            stem_stride=1,
+            num_groups=2,
+        )
+    ),
+    "a new head on a frozen model": lambda: vl.replace_head(
+        vit().requires_grad_(False), 4, zero=False
+    ),
     "batch norm": lambda: nn.Sequential(
         *(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()),
         *(nn.Conv2d(16, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.Dropout(0.1)),
         *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 4)),
     ),
-    "an MLP": lambda: nn.Sequential(nn.Flatten(), nn.Linear(192, 32), nn.ReLU(), nn.Linear(32, 4)),
+    "an MLP": lambda: nn.Sequential(
+        nn.Flatten(), nn.Linear(192, 32), nn.ReLU(), nn.Linear(32, 4)
+    ),
 }
 
 
@@ -473,7 +583,13 @@ def test_other_models_are_healthy(name):
 def test_timms_model_is_healthy_and_its_hook_is_not(timm):
     torch.manual_seed(0)
     model = timm.models.vision_transformer.VisionTransformer(
-        img_size=8, patch_size=2, num_classes=4, embed_dim=16, depth=2, num_heads=2, mlp_ratio=2.0
+        img_size=8,
+        patch_size=2,
+        num_classes=4,
+        embed_dim=16,
+        depth=2,
+        num_heads=2,
+        mlp_ratio=2.0,
     )
     assert vl.doctor(model, IMAGES, LABELS) == []
     model.blocks[1].attn.attn_drop.register_forward_hook(lambda *_: None)
@@ -492,10 +608,29 @@ def test_every_case_has_a_row(cases):
 
 
 SOME = [
-    *("residual added twice", "scale d ** 0.5", "CLS appended, first token read", "layers in a Python list"),
-    *("labels off by one row", "labels 1 to 10, clamped", "RoPE on queries only", "causal, with CLS last"),
-    *("residual overwritten", "last norm missing", "LayerNorm over tokens", "DropPath unscaled"),
-    *("ReLU behind the head", "heads merged without transpose", "a cosine head at 1 / 0.07"),
+    *(
+        "residual added twice",
+        "scale d ** 0.5",
+        "CLS appended, first token read",
+        "layers in a Python list",
+    ),
+    *(
+        "labels off by one row",
+        "labels 1 to 10, clamped",
+        "RoPE on queries only",
+        "causal, with CLS last",
+    ),
+    *(
+        "residual overwritten",
+        "last norm missing",
+        "LayerNorm over tokens",
+        "DropPath unscaled",
+    ),
+    *(
+        "ReLU behind the head",
+        "heads merged without transpose",
+        "a cosine head at 1 / 0.07",
+    ),
     *("BGR at test", "causal mask"),
 ]
 
@@ -503,8 +638,13 @@ SOME = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_the_table_is_what_the_doctor_says(name):
-    (which,) = [which for which in measure.LISTS if name in vl.load_results("doctor")[which]]
-    assert measure.measure(measure.LISTS[which], name) == vl.load_results("doctor")[which][name]
+    (which,) = [
+        which for which in measure.LISTS if name in vl.load_results("doctor")[which]
+    ]
+    assert (
+        measure.measure(measure.LISTS[which], name)
+        == vl.load_results("doctor")[which][name]
+    )
 
 
 # --- manners ------------------------------------------------------------------------------------------------------
@@ -515,21 +655,33 @@ def test_everything_is_left_as_it_was_found():
     model.blocks[0].eval()
     F.cross_entropy(model(IMAGES), LABELS).backward()
     model.blocks[0].register_forward_hook(lambda *_: seen.append(1))
-    before, gradients = copy.deepcopy(model), [p.grad.clone() for p in model.parameters()]
+    before, gradients = (
+        copy.deepcopy(model),
+        [p.grad.clone() for p in model.parameters()],
+    )
     state = torch.get_rng_state()
     first = vl.doctor(model, IMAGES, LABELS, **HEALTHY_RUN)
     assert first == vl.doctor(model, IMAGES, LABELS, **HEALTHY_RUN) == []
     assert torch.equal(torch.get_rng_state(), state)
-    assert [m.training for m in model.modules()] == [m.training for m in before.modules()]
-    for p, q, gradient in zip(model.parameters(), before.parameters(), gradients, strict=True):
+    assert [m.training for m in model.modules()] == [
+        m.training for m in before.modules()
+    ]
+    for p, q, gradient in zip(
+        model.parameters(), before.parameters(), gradients, strict=True
+    ):
         assert torch.equal(p, q) and torch.equal(p.grad, gradient)
     assert seen == [] and len(model.blocks[0]._forward_hooks) == 1
 
 
 def test_sorted_labels_and_rare_classes_are_no_matter():
     order = LABELS.repeat(4).argsort(stable=True)  # the first 64 have one label
-    assert vl.doctor(vit(), IMAGES.repeat(4, 1, 1, 1)[order], LABELS.repeat(4)[order]) == []
-    rare = torch.cat([torch.arange(0, 64, 4), torch.tensor([1, 2])])  # 16 of one class, 1 of two others
+    assert (
+        vl.doctor(vit(), IMAGES.repeat(4, 1, 1, 1)[order], LABELS.repeat(4)[order])
+        == []
+    )
+    rare = torch.cat(
+        [torch.arange(0, 64, 4), torch.tensor([1, 2])]
+    )  # 16 of one class, 1 of two others
     assert vl.doctor(vit(), IMAGES[rare], LABELS[rare]) == []
 
 
@@ -550,7 +702,10 @@ def test_it_works_where_gradients_are_off():
 def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsys):
     findings = vl.doctor(vit(pos_embed="none"), IMAGES, LABELS)
     lines = capsys.readouterr().out.splitlines()
-    assert lines == [*map(str, findings), "findings: 1 (not given: recipe, evaluate, augment)"]
+    assert lines == [
+        *map(str, findings),
+        "findings: 1 (not given: recipe, evaluate, augment)",
+    ]
     assert lines[0] == (
         "positions: the logits do not change when the patches change places; add position embeddings to the tokens"
     )
@@ -569,21 +724,43 @@ def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsy
         ({"labels": LABELS[:3]}, r"labels"),
         ({"labels": LABELS.float()}, "labels"),
         ({"labels": LABELS.tolist()}, "labels"),
-        ({"images": IMAGES[:8], "labels": LABELS[:8]}, "expected at least 16 images, got 8"),
+        (
+            {"images": IMAGES[:8], "labels": LABELS[:8]},
+            "expected at least 16 images, got 8",
+        ),
         ({"labels": 0 * LABELS}, "two classes or more, got class 0 only"),
         ({"labels": LABELS + 1}, r"expected labels in \[0, 4\), got 1 to 4"),
-        ({"model": nn.Conv2d(3, 4, 1)}, r"expected logits \(64, K\) from the model, got \(64, 4, 8, 8\)"),
-        ({"model": vit(num_classes=0)}, r"got num_classes 0; vl.replace_head\(model, K\)"),
         (
-            {"model": vl.MaskedPatchModel(replace(TINY, num_classes=0, mask_token=True), 8)},
+            {"model": nn.Conv2d(3, 4, 1)},
+            r"expected logits \(64, K\) from the model, got \(64, 4, 8, 8\)",
+        ),
+        (
+            {"model": vit(num_classes=0)},
+            r"got num_classes 0; vl.replace_head\(model, K\)",
+        ),
+        (
+            {
+                "model": vl.MaskedPatchModel(
+                    replace(TINY, num_classes=0, mask_token=True), 8
+                )
+            },
             r"a model of images alone, got.*missing 3 required.*vl.replace_head\(model.encoder, K\)",
         ),
         ({"evaluate": lambda model: None}, "evaluate never called the model"),
-        ({"recipe": "plane"}, "recipe must be one of plain, paper, .*; got 'plane'; did you mean 'plain'"),
-        ({"model": giving(lambda logits: {"loss": None})}, "expected logits from the model, got dict"),
+        (
+            {"recipe": "plane"},
+            "recipe must be one of plain, paper, .*; got 'plane'; did you mean 'plain'",
+        ),
+        (
+            {"model": giving(lambda logits: {"loss": None})},
+            "expected logits from the model, got dict",
+        ),
         ({"model": giving(lambda logits: (0.0,))}, "got tuple; return them, or a dict"),
         ({"augment": lambda images: None}, "from augment, got NoneType; return all"),
-        ({"augment": lambda images: images[1:]}, r"expected 8 images \(B, C, H, W\) from augment, got \(7,"),
+        (
+            {"augment": lambda images: images[1:]},
+            r"expected 8 images \(B, C, H, W\) from augment, got \(7,",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else ", ".join(value),
 )
@@ -605,12 +782,18 @@ def test_a_step_down_is_no_longer_than_its_rate():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(12, 3))
     case = Case(
-        model, 100 * torch.rand(8, 3, 2, 2), torch.arange(8) % 3, [], (torch.zeros(0), torch.zeros(0))
+        model,
+        100 * torch.rand(8, 3, 2, 2),
+        torch.arange(8) % 3,
+        [],
+        (torch.zeros(0), torch.zeros(0)),
     )
     before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
     list(case.train_steps(model, torch.optim.SGD(model.parameters(), lr=9.0), [0.5]))
     after = torch.cat([p.detach().flatten() for p in model.parameters()])
-    assert (after - before).norm().item() == pytest.approx(0.5, rel=1e-4)  # the gradient is clipped to norm 1
+    assert (after - before).norm().item() == pytest.approx(
+        0.5, rel=1e-4
+    )  # the gradient is clipped to norm 1
 
 
 @pytest.mark.parametrize(("n", "found"), [(40, True), (5, False)])
@@ -619,9 +802,15 @@ def test_another_normalisation_needs_images_enough_to_show(n, found):
     g = torch.Generator().manual_seed(0)
 
     def images(mean):
-        return torch.randn(n, 3, 16, 16, generator=g) + mean + 0.5 * torch.randn(n, 1, 1, 1, generator=g)
+        return (
+            torch.randn(n, 3, 16, 16, generator=g)
+            + mean
+            + 0.5 * torch.randn(n, 1, 1, 1, generator=g)
+        )
 
-    case = Case(nn.Identity(), images(0.0), torch.zeros(n), [], (torch.zeros(0), torch.zeros(0)))
+    case = Case(
+        nn.Identity(), images(0.0), torch.zeros(n), [], (torch.zeros(0), torch.zeros(0))
+    )
     test = images(0.8)
     findings = evaluation(case, lambda model: model.eval()(test))
     assert [finding.check for finding in findings] == ["test normalisation"] * found

@@ -27,7 +27,9 @@ from torch.nn import functional as F
 import vitlib as vl
 
 D, HEADS, DEPTH, P, N = 64, 4, 3, 8, 16  # width, heads, layers, patch side, patches
-CONFIG = vl.ViTConfig(patch_size=P, embed_dim=D, depth=DEPTH, num_heads=HEADS, mlp_ratio=2.0, init_std=0.1)
+CONFIG = vl.ViTConfig(
+    patch_size=P, embed_dim=D, depth=DEPTH, num_heads=HEADS, mlp_ratio=2.0, init_std=0.1
+)
 RECIPE = vl.recipe("drawn10", lr=2e-3, model=CONFIG)
 
 
@@ -51,13 +53,17 @@ def enter(cases: list[Case], name: str) -> Callable:
     return decorate
 
 
-def usual(make: Callable[..., dict[str, Any]], seed: int, **wrong: bool) -> dict[str, Any]:
+def usual(
+    make: Callable[..., dict[str, Any]], seed: int, **wrong: bool
+) -> dict[str, Any]:
     """What `make` gives, its weights drawn from `seed`, and pictures, labels and a model where it gives none."""
     images, labels = pictures()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         case = {"images": images, "labels": labels, **make(**wrong)}
-        return case if "model" in case else {"model": vl.VisionTransformer(CONFIG), **case}
+        return (
+            case if "model" in case else {"model": vl.VisionTransformer(CONFIG), **case}
+        )
 
 
 bug, healthy = partial(enter, BUGS), partial(enter, HEALTHY)
@@ -126,7 +132,9 @@ class Plain(nn.Module):
         self.head = nn.Linear(D, 10)
 
     def tokens(self, images: Tensor) -> Tensor:
-        return self.patch(images).flatten(2).transpose(1, 2)  # (B, D, 4, 4) -> (B, N, D)
+        return (
+            self.patch(images).flatten(2).transpose(1, 2)
+        )  # (B, D, 4, 4) -> (B, N, D)
 
     def embed(self, images: Tensor) -> Tensor:
         x = self.tokens(images)
@@ -170,7 +178,10 @@ def small(*shape: int) -> nn.Parameter:
 
 def rope(x: Tensor) -> Tensor:
     """Turns queries or keys (B, h, 1+N, d) by the row (first half) and the column (second half); CLS stays."""
-    rows, cols = torch.arange(N, device=x.device) // 4, torch.arange(N, device=x.device) % 4
+    rows, cols = (
+        torch.arange(N, device=x.device) // 4,
+        torch.arange(N, device=x.device) % 4,
+    )
     speed = 10.0 ** -torch.linspace(0, 1, D // HEADS // 4, device=x.device)
     angle = torch.cat([rows[:, None] * speed, cols[:, None] * speed], dim=1)  # (N, d/2)
     angle = F.pad(angle, (0, 0, 1, 0))
@@ -185,7 +196,9 @@ def rope(x: Tensor) -> Tensor:
 @bug("softmax over queries")
 def softmax_over_queries(wrong=True):
     """The softmax runs along the queries, so no token's weights sum to one."""
-    return attending(weights=lambda self, q, k: self.scores(q, k).softmax(dim=-2 if wrong else -1))
+    return attending(
+        weights=lambda self, q, k: self.scores(q, k).softmax(dim=-2 if wrong else -1)
+    )
 
 
 @bug("heads split by reshape")
@@ -193,7 +206,9 @@ def heads_split_by_reshape(wrong=True):
     """(B, T, D) is reshaped to (B, h, T, d) without a transpose: heads mix tokens."""
 
     def split(self, x):
-        return x.reshape(len(x), HEADS, -1, D // HEADS) if wrong else Heads.split(self, x)
+        return (
+            x.reshape(len(x), HEADS, -1, D // HEADS) if wrong else Heads.split(self, x)
+        )
 
     return attending(split=split)
 
@@ -201,7 +216,11 @@ def heads_split_by_reshape(wrong=True):
 @bug("feature map reshaped to tokens")
 def feature_map_reshaped(wrong=True):
     """(B, D, 4, 4) is reshaped to (B, N, D): a token is four whole channels."""
-    return plain(tokens=lambda self, x: self.patch(x).reshape(-1, N, D) if wrong else Plain.tokens(self, x))
+    return plain(
+        tokens=lambda self, x: (
+            self.patch(x).reshape(-1, N, D) if wrong else Plain.tokens(self, x)
+        )
+    )
 
 
 @bug("einops (p1 h) for (h p1)")
@@ -210,7 +229,9 @@ def einops_axes_swapped(wrong=True):
     pattern = "b c (p1 h) (p2 w)" if wrong else "b c (h p1) (w p2)"
 
     def forward(self, images):
-        return self.proj(rearrange(images, f"{pattern} -> b (h w) (p1 p2 c)", p1=P, p2=P))
+        return self.proj(
+            rearrange(images, f"{pattern} -> b (h w) (p1 p2 c)", p1=P, p2=P)
+        )
 
     model = vl.VisionTransformer(CONFIG)
     model.patch_embed = changed(vl.LinearPatchEmbed, forward=forward)(P, 3, D)
@@ -220,9 +241,16 @@ def einops_axes_swapped(wrong=True):
 @bug("TransformerEncoder without batch_first")
 def without_batch_first(wrong=True):
     """PyTorch's layer takes (T, B, D): pictures attend to one another."""
-    layer = nn.TransformerEncoderLayer(D, HEADS, 2 * D, 0.0, "gelu", batch_first=not wrong)
-    case = plain(encode=lambda self, x: self.norm(self.layers(x)), read=lambda self, x: self.head(x.mean(1)))
-    case["model"].layers = nn.TransformerEncoder(layer, DEPTH, enable_nested_tensor=False)
+    layer = nn.TransformerEncoderLayer(
+        D, HEADS, 2 * D, 0.0, "gelu", batch_first=not wrong
+    )
+    case = plain(
+        encode=lambda self, x: self.norm(self.layers(x)),
+        read=lambda self, x: self.head(x.mean(1)),
+    )
+    case["model"].layers = nn.TransformerEncoder(
+        layer, DEPTH, enable_nested_tensor=False
+    )
     return case
 
 
@@ -231,12 +259,18 @@ def cls_appended(wrong=True):
     """CLS is put behind the patches and the head reads token 0, a corner's patch."""
 
     def add_positions(self, patches):
-        return self.pos_embed(torch.cat([patches, spread(self.cls_token, patches)], dim=1))
+        return self.pos_embed(
+            torch.cat([patches, spread(self.cls_token, patches)], dim=1)
+        )
 
     def pool(self, tokens):
         return tokens[:, 0 if wrong else -1]
 
-    return {"model": changed(vl.VisionTransformer, add_positions=add_positions, pool=pool)(CONFIG)}
+    return {
+        "model": changed(vl.VisionTransformer, add_positions=add_positions, pool=pool)(
+            CONFIG
+        )
+    }
 
 
 @bug("2-D sines of the column twice")
@@ -245,7 +279,9 @@ def column_twice(wrong=True):
     rows, cols = torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij")
     speed = 100.0 ** -torch.linspace(0, 1, D // 4)
     angles = [place.reshape(-1, 1) * speed for place in (cols if wrong else rows, cols)]
-    table = torch.cat([wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1)
+    table = torch.cat(
+        [wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1
+    )
     model = Plain()
     del model.pos
     model.register_buffer("pos", F.pad(table, (0, 0, 1, 0))[None])  # nothing at CLS
@@ -262,7 +298,9 @@ def residual_twice(wrong=True):
 
     attention = changed(vl.Attention, forward=forward)
     model = vl.VisionTransformer(CONFIG)
-    model.blocks = nn.ModuleList(vl.Block(D, HEADS, 2 * D, attention=attention) for _ in range(DEPTH))
+    model.blocks = nn.ModuleList(
+        vl.Block(D, HEADS, 2 * D, attention=attention) for _ in range(DEPTH)
+    )
     return {"model": model}
 
 
@@ -284,7 +322,9 @@ def dropout_in_evaluation(wrong=True):
     """F.dropout without `training=self.training` drops units in evaluation, too."""
 
     def forward(self, x):
-        x = x + F.dropout(self.attn(self.norm1(x)), 0.1, training=wrong or self.training)
+        x = x + F.dropout(
+            self.attn(self.norm1(x)), 0.1, training=wrong or self.training
+        )
         return x + self.mlp(self.norm2(x))
 
     return {"model": Plain(changed(Layer, forward=forward))}
@@ -293,7 +333,11 @@ def dropout_in_evaluation(wrong=True):
 @bug("softmax before cross-entropy")
 def softmax_before_cross_entropy(wrong=True):
     """The model returns probabilities; the loss takes the softmax of them again."""
-    return plain(read=lambda self, x: Plain.read(self, x).softmax(dim=1) if wrong else Plain.read(self, x))
+    return plain(
+        read=lambda self, x: (
+            Plain.read(self, x).softmax(dim=1) if wrong else Plain.read(self, x)
+        )
+    )
 
 
 @bug("no_grad left around the backbone")
@@ -317,7 +361,11 @@ def layers_in_a_list(wrong=True):
 @bug("ModuleList([layer] * depth)")
 def layer_times_depth(wrong=True):
     """The list holds one layer three times: a third of the intended parameters."""
-    return {"model": Plain(keep=lambda made: nn.ModuleList([next(made)] * DEPTH if wrong else made))}
+    return {
+        "model": Plain(
+            keep=lambda made: nn.ModuleList([next(made)] * DEPTH if wrong else made)
+        )
+    }
 
 
 @bug("two zeros in a row")
@@ -354,20 +402,28 @@ def padding_mask_inverted(wrong=True):
     """True means 'ignore' to nn.MultiheadAttention and was given for the real tokens."""
 
     def forward(self, x):
-        padded = F.pad(x, (0, 0, 0, -x.shape[1] % 8))  # as many tokens as the kernel likes
+        padded = F.pad(
+            x, (0, 0, 0, -x.shape[1] % 8)
+        )  # as many tokens as the kernel likes
         real = torch.arange(padded.shape[1], device=x.device) < x.shape[1]
         ignored = (real if wrong else ~real).expand(len(x), -1)
-        mixed, _ = nn.MultiheadAttention.forward(self, padded, padded, padded, ignored, need_weights=False)
+        mixed, _ = nn.MultiheadAttention.forward(
+            self, padded, padded, padded, ignored, need_weights=False
+        )
         return mixed[:, : x.shape[1]]
 
     attention = changed(nn.MultiheadAttention, forward=forward)
-    return {"model": Plain(lambda: Layer(lambda: attention(D, HEADS, batch_first=True)))}
+    return {
+        "model": Plain(lambda: Layer(lambda: attention(D, HEADS, batch_first=True)))
+    }
 
 
 @bug("RoPE on queries only")
 def rope_on_queries(wrong=True):
     """The keys are not turned: scores depend on the query's place, not on the offset."""
-    return attending(scores=lambda self, q, k: Heads.scores(self, rope(q), k if wrong else rope(k)))
+    return attending(
+        scores=lambda self, q, k: Heads.scores(self, rope(q), k if wrong else rope(k))
+    )
 
 
 @bug("home-made LayerNorm over everything")
@@ -375,7 +431,11 @@ def norm_over_everything(wrong=True):
     """Mean and deviation are the whole batch's, not a token's."""
 
     def forward(self, x):
-        mean, std = (x.mean(), x.std()) if wrong else (x.mean(-1, keepdim=True), x.std(-1, keepdim=True))
+        mean, std = (
+            (x.mean(), x.std())
+            if wrong
+            else (x.mean(-1, keepdim=True), x.std(-1, keepdim=True))
+        )
         return (x - mean) / (std + 1e-6) * self.weight + self.bias
 
     norm = changed(nn.LayerNorm, forward=forward)
@@ -394,7 +454,9 @@ def mixup_two_permutations(wrong=True):
         lam = torch.distributions.Beta(0.8, 0.8).sample()
         order = torch.randperm(len(images))
         other = torch.randperm(len(images)) if wrong else order
-        return torch.lerp(images[order], images, lam), torch.lerp(targets[other], targets, lam)
+        return torch.lerp(images[order], images, lam), torch.lerp(
+            targets[other], targets, lam
+        )
 
     return {"augment": augment}
 
@@ -404,7 +466,11 @@ def cutmix_share_inverted(wrong=True):
     """The pasted box's label gets the share of what was kept."""
 
     def augment(images, labels):
-        images, targets, order = images.clone(), F.one_hot(labels, 10).float(), torch.randperm(len(images))
+        images, targets, order = (
+            images.clone(),
+            F.one_hot(labels, 10).float(),
+            torch.randperm(len(images)),
+        )
         side = int(torch.randint(4, 20, ()))
         top, left = torch.randint(0, 33 - side, (2,)).tolist()
         box = slice(top, top + side), slice(left, left + side)
@@ -418,8 +484,14 @@ def cutmix_share_inverted(wrong=True):
 @bug("(H, W, C) reshaped to (C, H, W)")
 def channels_reshaped(wrong=True):
     """Arrays from disk are reshaped, not permuted: rows and colours scrambled."""
-    array = pictures()[0].permute(0, 2, 3, 1).contiguous()  # as PIL, OpenCV and NumPy files have them
-    return {"images": array.reshape(-1, 3, 32, 32) if wrong else array.permute(0, 3, 1, 2).contiguous()}
+    array = (
+        pictures()[0].permute(0, 2, 3, 1).contiguous()
+    )  # as PIL, OpenCV and NumPy files have them
+    return {
+        "images": array.reshape(-1, 3, 32, 32)
+        if wrong
+        else array.permute(0, 3, 1, 2).contiguous()
+    }
 
 
 @bug("BGR at test only")
@@ -449,7 +521,9 @@ def brightness_wraps(wrong=True):
 
     def augment(images, labels):
         more = torch.randint(20, 120, (len(images), 1, 1, 1), dtype=torch.uint8)
-        return images + more if wrong else (images.int() + more).clamp(max=255).to(torch.uint8), labels
+        return images + more if wrong else (images.int() + more).clamp(max=255).to(
+            torch.uint8
+        ), labels
 
     return {"augment": augment}
 
@@ -472,7 +546,11 @@ def labels_clamped(wrong=True):
 @bug("AdamW's weight decay given to Adam")
 def decay_in_adam(wrong=True):
     """Adam adds 0.1 w to the gradient and rescales it: decay drowns the loss."""
-    return {"recipe": replace(RECIPE, optimizer="adam" if wrong else "adamw", weight_decay=0.1)}
+    return {
+        "recipe": replace(
+            RECIPE, optimizer="adam" if wrong else "adamw", weight_decay=0.1
+        )
+    }
 
 
 @bug("SGD's learning rate given to AdamW")
@@ -489,7 +567,9 @@ def cosine_head():
     """Logits are cosines times a learned temperature, so weights and features need no size."""
 
     def read(self, x):
-        cosines = F.linear(F.normalize(x[:, 0], dim=-1), F.normalize(self.head.weight, dim=-1))
+        cosines = F.linear(
+            F.normalize(x[:, 0], dim=-1), F.normalize(self.head.weight, dim=-1)
+        )
         return self.temperature * cosines
 
     case = plain(read=read)
@@ -509,7 +589,11 @@ def permuted_patches():
 @healthy("registers")
 def registers():
     """Four learned tokens stand behind the patches and are not read (arXiv 2309.16588)."""
-    case = plain(embed=lambda self, x: torch.cat([Plain.embed(self, x), spread(self.registers, x)], dim=1))
+    case = plain(
+        embed=lambda self, x: torch.cat(
+            [Plain.embed(self, x), spread(self.registers, x)], dim=1
+        )
+    )
     case["model"].registers = small(1, 4, D)
     return case
 
@@ -522,7 +606,9 @@ def rezero():
         x = x + self.alpha * self.attn(x)
         return x + self.alpha * self.mlp(x)
 
-    model = Plain(lambda: changed(Layer, forward=forward)(norm=lambda dim: nn.Identity()))
+    model = Plain(
+        lambda: changed(Layer, forward=forward)(norm=lambda dim: nn.Identity())
+    )
     for layer in model.layers:
         layer.alpha = nn.Parameter(torch.zeros(()))
     return {"model": model}
@@ -545,7 +631,10 @@ def rmsnorm_swiglu():
     class SwiGLU(nn.Module):
         def __init__(self):
             super().__init__()
-            self.up, self.down = nn.Linear(D, 4 * D, bias=False), nn.Linear(2 * D, D, bias=False)
+            self.up, self.down = (
+                nn.Linear(D, 4 * D, bias=False),
+                nn.Linear(2 * D, D, bias=False),
+            )
 
         def forward(self, x):
             gate, value = self.up(x).chunk(2, dim=-1)
@@ -566,7 +655,9 @@ def rope_2d():
 @healthy("sigmoid attention")
 def sigmoid_attention():
     """Weights are sigmoids with a bias of -log T and need not sum to one (arXiv 2409.04431)."""
-    return attending(weights=lambda self, q, k: (self.scores(q, k) - math.log(1 + N)).sigmoid())
+    return attending(
+        weights=lambda self, q, k: (self.scores(q, k) - math.log(1 + N)).sigmoid()
+    )
 
 
 @healthy("QK-norm")
@@ -588,7 +679,13 @@ def conv_stem():
     """In training a picture's tokens depend on its batch; in evaluation not."""
     stem = nn.Sequential()
     for before, after in ((3, 16), (16, 32), (32, D)):
-        stem.extend([nn.Conv2d(before, after, 3, 2, 1, bias=False), nn.BatchNorm2d(after), nn.ReLU()])
+        stem.extend(
+            [
+                nn.Conv2d(before, after, 3, 2, 1, bias=False),
+                nn.BatchNorm2d(after),
+                nn.ReLU(),
+            ]
+        )
     model = Plain()
     model.patch = stem.append(nn.Conv2d(D, D, 1))
     return {"model": model}
@@ -597,9 +694,15 @@ def conv_stem():
 @healthy("talking heads")
 def talking_heads():
     """A learned matrix mixes the heads' scores, another their weights (arXiv 2003.02436)."""
-    case = attending(weights=lambda self, q, k: self.after(self.before(self.scores(q, k)).softmax(dim=-1)))
+    case = attending(
+        weights=lambda self, q, k: self.after(
+            self.before(self.scores(q, k)).softmax(dim=-1)
+        )
+    )
     for layer in case["model"].layers:
-        layer.attn.before, layer.attn.after = (nn.Conv2d(HEADS, HEADS, 1, bias=False) for _ in range(2))
+        layer.attn.before, layer.attn.after = (
+            nn.Conv2d(HEADS, HEADS, 1, bias=False) for _ in range(2)
+        )
         nn.init.dirac_(layer.attn.before.weight)
         nn.init.dirac_(layer.attn.after.weight)
     return case
@@ -639,7 +742,10 @@ def zero_head():
 @healthy("max-pooling without CLS")
 def max_pooling():
     """The head reads each channel's largest value among the patches."""
-    case = plain(embed=lambda self, x: self.tokens(x) + self.pos, read=lambda self, x: self.head(x.amax(1)))
+    case = plain(
+        embed=lambda self, x: self.tokens(x) + self.pos,
+        read=lambda self, x: self.head(x.amax(1)),
+    )
     del case["model"].cls
     case["model"].pos = small(1, N, D)
     return case
@@ -650,16 +756,23 @@ def windows_and_grids():
     """Tokens attend within 2 x 2 windows, then to every second row and column (MaxViT)."""
 
     def windows(pattern):
-        there, back = f"{pattern} d -> (b h w) (i j) d", f"(b h w) (i j) d -> {pattern} d"
+        there, back = (
+            f"{pattern} d -> (b h w) (i j) d",
+            f"(b h w) (i j) d -> {pattern} d",
+        )
         sizes = {"h": 2, "w": 2, "i": 2, "j": 2}
 
         def forward(self, x):
-            return rearrange(Heads.forward(self, rearrange(x, there, **sizes)), back, **sizes)
+            return rearrange(
+                Heads.forward(self, rearrange(x, there, **sizes)), back, **sizes
+            )
 
         return Layer(changed(Heads, forward=forward))
 
     case = max_pooling()
-    case["model"].layers = nn.ModuleList(map(windows, ["b (h i w j)", "b (i h j w)"] * 2))
+    case["model"].layers = nn.ModuleList(
+        map(windows, ["b (h i w j)", "b (i h j w)"] * 2)
+    )
     return case
 
 
@@ -667,7 +780,9 @@ def windows_and_grids():
 def distillation_token():
     """A second token has its own head; both heads' logits are averaged (DeiT)."""
     case = plain(
-        embed=lambda self, x: torch.cat([Plain.embed(self, x), spread(self.dist, x)], dim=1),
+        embed=lambda self, x: torch.cat(
+            [Plain.embed(self, x), spread(self.dist, x)], dim=1
+        ),
         read=lambda self, x: (self.head(x[:, 0]) + self.head_dist(x[:, -1])) / 2,
     )
     case["model"].dist, case["model"].head_dist = small(1, 1, D), nn.Linear(D, 10)
@@ -697,7 +812,11 @@ def relative_positions():
 @healthy("CLS and mean together")
 def cls_and_mean():
     """The head reads CLS and the patches' mean side by side, as in DINOv2's probes."""
-    case = plain(read=lambda self, x: self.head(torch.cat([x[:, 0], x[:, 1:].mean(dim=1)], dim=-1)))
+    case = plain(
+        read=lambda self, x: self.head(
+            torch.cat([x[:, 0], x[:, 1:].mean(dim=1)], dim=-1)
+        )
+    )
     case["model"].head = nn.Linear(2 * D, 10)
     return case
 
@@ -709,7 +828,9 @@ def multi_crop():
     def forward(self, images):
         corners = [images[..., y : y + 24, x : x + 24] for y in (0, 8) for x in (0, 8)]
         views = [F.interpolate(corner, size=32, mode="bilinear") for corner in corners]
-        return torch.stack([Plain.forward(self, view) for view in (images, *views)]).mean(dim=0)
+        return torch.stack(
+            [Plain.forward(self, view) for view in (images, *views)]
+        ).mean(dim=0)
 
     return plain(forward=forward)
 
@@ -736,7 +857,9 @@ def causal_cls_last():
         return Heads.scores(self, q, k).masked_fill(later, -torch.inf)
 
     def embed(self, images):
-        return torch.cat([self.tokens(images), spread(self.cls, images)], dim=1) + self.pos
+        return (
+            torch.cat([self.tokens(images), spread(self.cls, images)], dim=1) + self.pos
+        )
 
     model = changed(Plain, embed=embed, read=lambda self, x: self.head(x[:, -1]))
     return {"model": model(lambda: Layer(changed(Heads, scores=scores)))}
@@ -746,8 +869,12 @@ def causal_cls_last():
 def sequence_first():
     """Tokens are turned to (T, B, D) for PyTorch's encoder, which wants them so, and back."""
     layer = nn.TransformerEncoderLayer(D, HEADS, 2 * D, 0.0, "gelu", norm_first=True)
-    case = plain(encode=lambda self, x: self.norm(self.layers(x.transpose(0, 1)).transpose(0, 1)))
-    case["model"].layers = nn.TransformerEncoder(layer, DEPTH, enable_nested_tensor=False)
+    case = plain(
+        encode=lambda self, x: self.norm(self.layers(x.transpose(0, 1)).transpose(0, 1))
+    )
+    case["model"].layers = nn.TransformerEncoder(
+        layer, DEPTH, enable_nested_tensor=False
+    )
     return case
 
 
@@ -755,19 +882,28 @@ def sequence_first():
 def post_norm():
     """Norms stand after the sums, as in 2017; a long warm-up goes with it."""
     cfg = replace(CONFIG, norm_order="post")
-    return {"model": vl.VisionTransformer(cfg), "recipe": replace(RECIPE, model=cfg, lr=1e-3, warmup=0.3)}
+    return {
+        "model": vl.VisionTransformer(cfg),
+        "recipe": replace(RECIPE, model=cfg, lr=1e-3, warmup=0.3),
+    }
 
 
 @healthy("LayerScale and stochastic depth")
 def layer_scale():
     """Branches start at 1e-4 and are dropped for up to three pictures of ten."""
-    return {"model": vl.VisionTransformer(replace(CONFIG, layer_scale=1e-4, drop_path_rate=0.3))}
+    return {
+        "model": vl.VisionTransformer(
+            replace(CONFIG, layer_scale=1e-4, drop_path_rate=0.3)
+        )
+    }
 
 
 @healthy("ImageNet statistics")
 def imagenet_statistics():
     """Each channel has its own mean and deviation, the same in training and test."""
-    preprocess = partial(vl.normalize, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+    preprocess = partial(
+        vl.normalize, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)
+    )
     return {"preprocess": preprocess, "test_preprocess": preprocess}
 
 

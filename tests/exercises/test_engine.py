@@ -80,20 +80,81 @@ def part(**given) -> str:
 @pytest.mark.parametrize(
     "given",
     [
-        *({"area": x} for x in (3.14159**2, 9.87, 9.8696, np.float32(3.14159**2), torch.tensor(3.14159**2))),
-        *({"sides": x} for x in ([4, 4], (4.0, 4), np.full(2, 4), torch.full((2,), 4), [torch.tensor(4), 4])),
-        *({"sides": x} for x in ((Fraction(4), Fraction(8, 2)), {0: 4, 1: 4}.values(), map(float, "44"))),
-        *({"some": x} for x in ([3, 0, 2], {0, 2, 3}, {2: 0, 3: 0, 0: 0}.keys(), np.array([0.0, 2, 3]))),
+        *(
+            {"area": x}
+            for x in (
+                3.14159**2,
+                9.87,
+                9.8696,
+                np.float32(3.14159**2),
+                torch.tensor(3.14159**2),
+            )
+        ),
+        *(
+            {"sides": x}
+            for x in (
+                [4, 4],
+                (4.0, 4),
+                np.full(2, 4),
+                torch.full((2,), 4),
+                [torch.tensor(4), 4],
+            )
+        ),
+        *(
+            {"sides": x}
+            for x in (
+                (Fraction(4), Fraction(8, 2)),
+                {0: 4, 1: 4}.values(),
+                map(float, "44"),
+            )
+        ),
+        *(
+            {"some": x}
+            for x in (
+                [3, 0, 2],
+                {0, 2, 3},
+                {2: 0, 3: 0, 0: 0}.keys(),
+                np.array([0.0, 2, 3]),
+            )
+        ),
         *({"range": x} for x in (range(3), {2, 0, 1}, (i for i in range(3)))),
-        *({"large": x} for x in (115605504, 1.156e8, 1.16e8, 115_606_000, np.float32(1.16e8))),
-        *({"pair": x} for x in ([2.36e6, 2.36e6], (2362368, 2.36e6), torch.tensor([2.36e6, 2.362e6]))),
+        *(
+            {"large": x}
+            for x in (115605504, 1.156e8, 1.16e8, 115_606_000, np.float32(1.16e8))
+        ),
+        *(
+            {"pair": x}
+            for x in (
+                [2.36e6, 2.36e6],
+                (2362368, 2.36e6),
+                torch.tensor([2.36e6, 2.362e6]),
+            )
+        ),
         *({"pi": x} for x in (3.14, 3.142, 3.1416, np.float32(3.14))),
-        *({"name": x} for x in ("square", " Square ", ["SQUARE"], "s, q, u, a, r, e", "S q u a r e".split())),
-        *({"name": x} for x in ("Squ are", "s-q_u,are", "the square's", "“Square.”", "A square")),
+        *(
+            {"name": x}
+            for x in (
+                "square",
+                " Square ",
+                ["SQUARE"],
+                "s, q, u, a, r, e",
+                "S q u a r e".split(),
+            )
+        ),
+        *(
+            {"name": x}
+            for x in ("Squ are", "s-q_u,are", "the square's", "“Square.”", "A square")
+        ),
         *({"words": x} for x in (["B", "a"], "b, a", "ba", ("b", "a"))),
         *(
             {"any": x}
-            for x in ({"yes", "x"}, "X, yes", ["yes", "x"], "the yes and x.", {"x": 1, "yes": 2}.keys())
+            for x in (
+                {"yes", "x"},
+                "X, yes",
+                ["yes", "x"],
+                "the yes and x.",
+                {"x": 1, "yes": 2}.keys(),
+            )
         ),
         *({"flat": x} for x in (True, np.True_, torch.tensor(True))),
     ],
@@ -116,7 +177,10 @@ def test_right_values_pass_in_any_form(given):
         ({"area": 0}, "not this number"),
         ({"area": True}, "expected one number, got True or False"),
         ({"area": [9.8696]}, "expected one number, got numbers of shape (1,)"),
-        ({"area": "9.8696"}, "expected a number or numbers, without quotes, got '9.8696'"),
+        (
+            {"area": "9.8696"},
+            "expected a number or numbers, without quotes, got '9.8696'",
+        ),
         ({"area": 9.8696 + 0j}, "complex"),
         ({"area": float("nan")}, "nan"),
         ({"area": print}, "got a function: call it"),
@@ -124,7 +188,10 @@ def test_right_values_pass_in_any_form(given):
         ({"sides": [4, 4, 4]}, "expected 2 numbers, got 3"),
         ({"sides": [4, "four"]}, "expected 2 numbers, got 2 things, 'four' among them"),
         ({"sides": {4}}, "a set keeps no order, and no number twice"),
-        ({"sides": [400, 400]}, "all numbers are 100 times what they should be: in percent, or as a share?"),
+        (
+            {"sides": [400, 400]},
+            "all numbers are 100 times what they should be: in percent, or as a share?",
+        ),
         ({"sides": [4, 7]}, "number 2 of 2 is wrong: too large"),
         ({"sides": [4, 3.9]}, "number 2 of 2 is wrong: less than one off"),
         ({"many": 6.8}, "less than one off, and a whole number is asked for"),
@@ -136,7 +203,10 @@ def test_right_values_pass_in_any_form(given):
         ({"any": {"x"}}, "more belong here"),
         ({"any": {"x", "yes", "no"}}, "“no” does not belong here"),
         ({"any": 3}, "expected words, got 3"),
-        ({"kind": "sincos"}, "unknown word “sincos”; the known ones are learned, sincos2d"),
+        (
+            {"kind": "sincos"},
+            "unknown word “sincos”; the known ones are learned, sincos2d",
+        ),
         ({"kind": "the Learned"}, "learned are free numbers"),
         ({"some": {0, 2}}, "right so far, and more belong here"),
         ({"some": [0, 2, 3, 7]}, "“7” does not belong here"),
@@ -168,7 +238,16 @@ def test_parts_wait_for_themselves():
 
 @pytest.mark.parametrize(
     "form",
-    [Tensor.clone, Tensor.numpy, Tensor.tolist, tuple, list, Tensor.double, Tensor.half, Tensor.bfloat16]
+    [
+        Tensor.clone,
+        Tensor.numpy,
+        Tensor.tolist,
+        tuple,
+        list,
+        Tensor.double,
+        Tensor.half,
+        Tensor.bfloat16,
+    ]
     + [lambda x: x.clone().requires_grad_(), lambda x: x.numpy()[::1, ::-1][:, ::-1]],
 )
 def test_right_functions_pass_in_any_form(form):
@@ -229,18 +308,36 @@ def never_ends(x):
         (lambda x: x * torch.nan, "nan or inf"),
         (lambda x: 7, "expected shape (3, 4), got ()"),
         (lambda x: torch.zeros(3, 4), "all numbers are the same"),
-        (lambda x: 2 * x.T, "expected shape (3, 4), got (4, 3): the axes are in another order"),
+        (
+            lambda x: 2 * x.T,
+            "expected shape (3, 4), got (4, 3): the axes are in another order",
+        ),
         (lambda x: -2 * x, "the sign is the other way round"),
         (lambda x: 2 * x.flip(1), "the order along axis 1 is reversed"),
         (lambda x: 2 * x.roll(1, 0), "shifted by 1 along axis 0"),
         (lambda x: 2 * x.roll(-1, 0), "shifted by 1 along axis 0"),
         (lambda x: torch.cat([2 * x[:, 2:], x[:, :2]], 1), "shifted by 2 along axis 1"),
-        (lambda x: 2 * x[[1, 0, 2][: len(x)]], "another order along axis 0: what stands at 0 belongs at 1"),
+        (
+            lambda x: 2 * x[[1, 0, 2][: len(x)]],
+            "another order along axis 0: what stands at 0 belongs at 1",
+        ),
         (lambda x: 4 * x.square(), "these are the squares of the right ones"),
-        (lambda x: 2 * (x - x.mean(1, keepdim=True)), "up to terms that differ, each the same along axis 1"),
-        (lambda x: x * x[:, :1], "up to factors that differ, each the same along axis 1"),
-        (lambda x: 2 * x.mean(0), "expected shape (3, 4), got (4,): averaged along axis 0"),
-        (lambda x: torch.stack([4 * x, 0 * x]), "got (2, 3, 4): right once averaged along axis 0"),
+        (
+            lambda x: 2 * (x - x.mean(1, keepdim=True)),
+            "up to terms that differ, each the same along axis 1",
+        ),
+        (
+            lambda x: x * x[:, :1],
+            "up to factors that differ, each the same along axis 1",
+        ),
+        (
+            lambda x: 2 * x.mean(0),
+            "expected shape (3, 4), got (4,): averaged along axis 0",
+        ),
+        (
+            lambda x: torch.stack([4 * x, 0 * x]),
+            "got (2, 3, 4): right once averaged along axis 0",
+        ),
         (
             lambda x: torch.cat([2 * x[:-1], x[-1:]]),
             "4 of 12 numbers are wrong, the first at [2, 0], all at 2",
@@ -251,7 +348,10 @@ def never_ends(x):
         (lambda x: 5 * x, "2.5 times what they should be"),
         (lambda x: 2 * x + 3, "off by the same amount, 3"),
         (lambda x: (2 * x).round(), "rounded to whole ones"),
-        (lambda x: 2 * x if len(x) == 3 else x, "right for (tensor (3, 4)), and wrong for (tensor (2, 2))"),
+        (
+            lambda x: 2 * x if len(x) == 3 else x,
+            "right for (tensor (3, 4)), and wrong for (tensor (2, 2))",
+        ),
         (lambda x: "2x", "expected numbers of shape (3, 4), got a word"),
         (3, "a function is asked for"),
     ],
@@ -264,9 +364,12 @@ def test_whatever_a_function_does_gets_a_sentence(answer, words, monkeypatch, ca
 
 
 @pytest.mark.parametrize(
-    "loads, fate", [("while time.thread_time() < end: pass", "right"), ("time.sleep(99)", "not done")]
+    "loads, fate",
+    [("while time.thread_time() < end: pass", "right"), ("time.sleep(99)", "not done")],
 )
-def test_an_import_does_not_count_and_is_never_left_half_done(loads, fate, monkeypatch, tmp_path):
+def test_an_import_does_not_count_and_is_never_left_half_done(
+    loads, fate, monkeypatch, tmp_path
+):
     (tmp_path / "package7").mkdir()
     (tmp_path / "package7/part.py").touch()
     code = f"import time\nfrom package7 import part\nend = time.thread_time() + 0.8\n{loads}"
@@ -303,17 +406,25 @@ def slips(x):
 @pytest.mark.parametrize(
     "answer, words",
     [
-        (lambda x: x / 2, "not yet: for (tensor (2, 2)) an error should be raised, and none is"),
+        (
+            lambda x: x / 2,
+            "not yet: for (tensor (2, 2)) an error should be raised, and none is",
+        ),
         (lambda x: [x / 2][len(x) < 3], "right"),
         (slips, "not yet: NameError at `return x / 2 if len(x) == 3 else unknown"),
         (raises, "not yet: KeyError at `raise KeyError("),
-        (lambda x: x[:2] / 2 if len(x) == 3 else half(x), "expected shape (3, 4), got (2, 4)"),
+        (
+            lambda x: x[:2] / 2 if len(x) == 3 else half(x),
+            "expected shape (3, 4), got (2, 4)",
+        ),
     ],
 )
 def test_an_error_is_right_only_where_one_is_declared(answer, words):
     entry = Exercise(half, [], [], inputs=TASK.inputs, refused=(1,))
     assert said(entry, answer).startswith(words) or words in said(entry, answer)
-    with pytest.raises(RuntimeError, match="own solution raises ValueError: too short; restart"):
+    with pytest.raises(
+        RuntimeError, match="own solution raises ValueError: too short; restart"
+    ):
         judge(Exercise(half, [], [], inputs=TASK.inputs), answer)
 
 
@@ -330,10 +441,15 @@ def test_a_mistake_that_explains_more_parts_is_named_alone():
 
 
 def test_two_sentences_are_joined_behind_a_question(monkeypatch):
-    assert engine.joined(["is it?", "it is", lambda x: f"of {x}"], (3,)) == "is it? And it is; and of 3"
+    assert (
+        engine.joined(["is it?", "it is", lambda x: f"of {x}"], (3,))
+        == "is it? And it is; and of 3"
+    )
     monkeypatch.setitem(language._CHOSEN, "language", "zh")
     asked, low = "by what factor is each of them off?", "too small"
-    assert language.say(f"{asked} And {low}; and {low}").endswith("？另外，太小；另外，太小")
+    assert language.say(f"{asked} And {low}; and {low}").endswith(
+        "？另外，太小；另外，太小"
+    )
 
 
 def test_sums_over_the_wrong_axis_are_seen():
@@ -350,7 +466,9 @@ def test_square_answers_turned_round_are_seen():
 
 def test_a_modules_weights_must_stay():
     entry = Exercise(lambda layer: 0, [], [], inputs=lambda: [(nn.Linear(2, 2),)])
-    assert "changes its argument number 1" in said(entry, lambda layer: layer.weight.data.zero_().sum())
+    assert "changes its argument number 1" in said(
+        entry, lambda layer: layer.weight.data.zero_().sum()
+    )
 
 
 def test_random_numbers_and_timers_stay_as_they_were():
@@ -410,7 +528,9 @@ def test_a_guess_is_kept_and_shown_afterwards(capsys, monkeypatch):
     ]
 
 
-def test_hints_come_one_after_the_other_in_the_language_that_is_chosen(capsys, monkeypatch):
+def test_hints_come_one_after_the_other_in_the_language_that_is_chosen(
+    capsys, monkeypatch
+):
     monkeypatch.setattr(ask, "_HINTED", {})
     monkeypatch.setitem(language._CHOSEN, "language", vl.language())
     assert vl.language("zh") == vl.language() == "zh"
@@ -430,12 +550,21 @@ def test_hints_come_one_after_the_other_in_the_language_that_is_chosen(capsys, m
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: vl.check("03.9", 1), "exercise must be one of 03.a, .*got '03.9'; did you mean '03"),
+        (
+            lambda: vl.check("03.9", 1),
+            "exercise must be one of 03.a, .*got '03.9'; did you mean '03",
+        ),
         (lambda: vl.check("3.1", 1), "did you mean '03.1'"),
         (lambda: vl.hint("ex-03-offsets"), "exercise must be one of 01.a, "),
-        (lambda: vl.check("03.1", many=3), "row_of_4, commonest, rarest by their names .*got many"),
+        (
+            lambda: vl.check("03.1", many=3),
+            "row_of_4, commonest, rarest by their names .*got many",
+        ),
         (lambda: vl.check("03.1", 15), "expected the parts how_many, .* got 15"),
-        (lambda: vl.check("03.3", kinds={"none"}), "expected one answer for exercise 03.3, got kinds"),
+        (
+            lambda: vl.check("03.3", kinds={"none"}),
+            "expected one answer for exercise 03.3, got kinds",
+        ),
         (lambda: vl.check("03.1", 3, how_many=3), "by their names for exercise 03.1"),
         (lambda: vl.language("fr"), "name must be one of en, zh; got 'fr'"),
     ],
@@ -447,8 +576,13 @@ def test_bad_calls_are_refused(call, words):
 
 def test_only_its_own_chapter_is_loaded():
     code = "import sys, vitlib as vl; vl.check('03.b', None); print([m for m in sys.modules if '.exercises.ch' in m])"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["03.b: waiting for your answer", "['vitworkshop.exercises.ch03']"]
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines() == [
+        "03.b: waiting for your answer",
+        "['vitworkshop.exercises.ch03']",
+    ]
 
 
 def test_what_was_given_is_known_by_what_it_does():
@@ -466,5 +600,9 @@ def test_what_was_given_is_known_by_what_it_does():
             y = y + c.attn(c.norm1(y))
         return y
 
-    (own,), (given,) = (judge(engine.find("06.4"), f).values() for f in (blocks_as_they_are, renamed))
-    assert "four ordinary blocks" in str(own) and "`swapped`, which was given" in str(given)
+    (own,), (given,) = (
+        judge(engine.find("06.4"), f).values() for f in (blocks_as_they_are, renamed)
+    )
+    assert "four ordinary blocks" in str(own) and "`swapped`, which was given" in str(
+        given
+    )

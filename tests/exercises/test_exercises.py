@@ -19,7 +19,9 @@ CHAPTER_FILES = sorted(ROOM.glob("ch*.py"))
 ENTRIES: dict[str, Exercise] = {
     number: entry
     for file in CHAPTER_FILES
-    for number, entry in import_module(f"vitworkshop.exercises.{file.stem}").EXERCISES.items()
+    for number, entry in import_module(
+        f"vitworkshop.exercises.{file.stem}"
+    ).EXERCISES.items()
 }
 ELSEWHERE = {"10.d"}  # asked on the page of the clinic
 each = pytest.mark.parametrize("number", ENTRIES)
@@ -39,9 +41,15 @@ def kinds(entry: Exercise, answer) -> set[str]:
 def test_right_answers_pass(number):
     entry = ENTRIES[number]
     assert kinds(entry, answers(entry, entry.reference)) == {"right"}
-    assert len(entry.others) + RIGHT.count(f"\n{number}") >= 2, "give two other right answers"
+    assert len(entry.others) + RIGHT.count(f"\n{number}") >= 2, (
+        "give two other right answers"
+    )
     for other in entry.others:
-        edit = isinstance(other, tuple) and all(isinstance(part, str) for part in other) and len(other) == 2
+        edit = (
+            isinstance(other, tuple)
+            and all(isinstance(part, str) for part in other)
+            and len(other) == 2
+        )
         made = entry.edited(other) if edit else other
         assert made is not None, f"there is no {other[0]!r} in the reference"
         answer = answers(entry, made) if edit else made
@@ -62,10 +70,16 @@ def test_a_known_mistake_is_named(number):
             sentence = sentence(*entry.cases[0])
         named = [v.says for v in verdicts.values() if v.kind == "named"]
         # two mistakes may lead to one number, and both are named; functions must be told apart
-        if not any(sentence in (said if entry.inputs else said.split("; or ")) for said in named) or (
-            entry.inputs and named != [sentence]
-        ):
-            failed.append((sentence, {part: str(v) for part, v in verdicts.items() if v.kind != "right"}))
+        if not any(
+            sentence in (said if entry.inputs else said.split("; or "))
+            for said in named
+        ) or (entry.inputs and named != [sentence]):
+            failed.append(
+                (
+                    sentence,
+                    {part: str(v) for part, v in verdicts.items() if v.kind != "right"},
+                )
+            )
     assert not failed, failed
 
 
@@ -84,12 +98,24 @@ def test_a_translation_has_its_english(file):
     """Each key, or what stands between its fields, is in the source still; the Chinese asks for no other fields."""
     names = [file.stem] if file.stem != "told" else ["answers", "ask", "engine", "told"]
     nodes = [
-        n for name in names for n in ast.walk(ast.parse((ROOM / f"{name}.py").read_text(encoding="utf-8")))
+        n
+        for name in names
+        for n in ast.walk(ast.parse((ROOM / f"{name}.py").read_text(encoding="utf-8")))
     ]
-    said = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    said = {
+        n.value
+        for n in nodes
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    }
     for key, chinese in json.loads(file.read_text(encoding="utf-8")).items():
-        parts = [part.strip() for part in re.split(r"\{\}|[:;] ", key)] if "{}" in key else []
-        assert key in said or parts and all(any(part in s for s in said) for part in parts), key
+        parts = (
+            [part.strip() for part in re.split(r"\{\}|[:;] ", key)]
+            if "{}" in key
+            else []
+        )
+        assert (
+            key in said or parts and all(any(part in s for s in said) for part in parts)
+        ), key
         assert "{}" not in key or chinese.format(*["?"] * key.count("{}"))
 
 
@@ -100,7 +126,9 @@ def calls(cell: dict) -> list[ast.Call]:
     """The calls of `vl.check` in a code cell."""
     code = re.sub(r"^(\s*)[%!].*$", r"\1pass", source(cell), flags=re.M)
     return [
-        n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Call) and ast.unparse(n.func) == "vl.check"
+        n
+        for n in ast.walk(ast.parse(code))
+        if isinstance(n, ast.Call) and ast.unparse(n.func) == "vl.check"
     ]
 
 
@@ -121,7 +149,9 @@ def test_numbers_follow_the_page(path):
     place, found, letters, label = 0, {}, [], ""
     for cell in read(path)["cells"]:
         if cell["cell_type"] == "markdown":
-            labels = re.findall(r"\{exercise(?:-start)?\}[^\n]*\n:label: (\S+)", source(cell))
+            labels = re.findall(
+                r"\{exercise(?:-start)?\}[^\n]*\n:label: (\S+)", source(cell)
+            )
             place, label = place + len(labels), (labels or [label])[-1]
             continue
         for number in numbers(cell):
@@ -130,9 +160,13 @@ def test_numbers_follow_the_page(path):
             elif number not in letters:
                 letters.append(number)
     chapter = path.stem[:2]
-    assert found == {f"{chapter}.{n}": n for n in found.values()}, "an id that is not its place on the page"
+    assert found == {f"{chapter}.{n}": n for n in found.values()}, (
+        "an id that is not its place on the page"
+    )
     assert letters == [f"{chapter}.{letter}" for letter in "abcdefgh"[: len(letters)]]
-    assert {*found, *letters} == {number for number in ENTRIES if number.startswith(chapter)} - ELSEWHERE
+    assert {*found, *letters} == {
+        number for number in ENTRIES if number.startswith(chapter)
+    } - ELSEWHERE
     assert letters, "a chapter has a task in its body, before what is asked is shown"
 
 
@@ -147,25 +181,44 @@ def test_no_question_cell_holds_an_answer(path):
             if number not in seen and "solution" not in tags(cell):
                 seen.add(number)
                 given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
-                assert all(isinstance(value, ast.Name) for value in given), ast.unparse(call)
-                printed = "".join("".join(out.get("text", [])) for out in cell["outputs"])
-                assert f"{number}: waiting for your " in printed and "nbval-check-output" in tags(cell)
-    assert seen == {number for number in ENTRIES if number[:2] == path.stem[:2]} - ELSEWHERE
+                assert all(isinstance(value, ast.Name) for value in given), ast.unparse(
+                    call
+                )
+                printed = "".join(
+                    "".join(out.get("text", [])) for out in cell["outputs"]
+                )
+                assert (
+                    f"{number}: waiting for your " in printed
+                    and "nbval-check-output" in tags(cell)
+                )
+    assert (
+        seen
+        == {number for number in ENTRIES if number[:2] == path.stem[:2]} - ELSEWHERE
+    )
 
 
 @with_entries
 def test_no_code_of_a_question_is_its_answer(path):
     for cell in cells(path):
         for number in {*numbers(cell)} if "solution" not in tags(cell) else ():
-            given = [n for n in ast.parse(source(cell)).body if isinstance(n, ast.FunctionDef)]
+            given = [
+                n
+                for n in ast.parse(source(cell)).body
+                if isinstance(n, ast.FunctionDef)
+            ]
             for function in given if ENTRIES[number].inputs else ():
                 verdict = judge(ENTRIES[number], made(ast.unparse(function)))[""]
-                assert verdict.kind != "right" and "NameError" not in verdict.says, (function.name, verdict)
+                assert verdict.kind != "right" and "NameError" not in verdict.says, (
+                    function.name,
+                    verdict,
+                )
 
 
 @with_entries
 def test_each_exercise_says_what_it_tests(path):
     graded = re.findall(
-        r"^Difficulty ★[^\n]*\b\d+ minutes[^\n]*$", prose(path).split("## Exercises")[1], re.M
+        r"^Difficulty ★[^\n]*\b\d+ minutes[^\n]*$",
+        prose(path).split("## Exercises")[1],
+        re.M,
     )
     assert graded and all("· tests: " in line for line in graded)

@@ -33,7 +33,12 @@ def made(source: str) -> Any:
     space: dict[str, Any] = {}
     exec(AT_HAND, space)
     source = textwrap.dedent(source)
-    linecache.cache["<student>"] = (len(source), None, source.splitlines(True), "<student>")
+    linecache.cache["<student>"] = (
+        len(source),
+        None,
+        source.splitlines(True),
+        "<student>",
+    )
     try:
         return eval(compile(source, "<student>", "eval"), space)
     except SyntaxError:
@@ -51,7 +56,11 @@ def judged(table: str) -> Iterator[tuple[str, str, str, Verdict]]:
 
 
 def test_no_right_answer_is_refused():
-    refused = [(what, str(verdict)) for what, *_, verdict in judged(RIGHT) if verdict.kind != "right"]
+    refused = [
+        (what, str(verdict))
+        for what, *_, verdict in judged(RIGHT)
+        if verdict.kind != "right"
+    ]
     assert not refused
 
 
@@ -59,7 +68,17 @@ def test_wrong_answers_get_replies_that_help():
     found = list(judged(WRONG))
     passed = [what for what, *_, verdict in found if verdict.kind == "right"]
     assert not passed
-    new = [(what, v.says) for what, _, words, v in found if not words or not v.says.startswith(words)]
-    assert not new, "read these replies, judge each with a letter, and record its first words"
+    new = [
+        (what, v.says)
+        for what, _, words, v in found
+        if not words or not v.says.startswith(words)
+    ]
+    assert not new, (
+        "read these replies, judge each with a letter, and record its first words"
+    )
     n, count = len(found), Counter(letter for _, letter, *_ in found)
-    assert count["d"] >= n / 2 and count["d"] + count["h"] >= 0.9 * n and count["m"] <= 0.03 * n, count
+    assert (
+        count["d"] >= n / 2
+        and count["d"] + count["h"] >= 0.9 * n
+        and count["m"] <= 0.03 * n
+    ), count

@@ -8,7 +8,13 @@ from torch.nn import functional as F
 import vitlib as vl
 from vitlib.explain.scores import BASELINES
 
-KINDS = [{}, {"norm_order": "post"}, {"pos_embed": "sincos2d"}, {"head": "mlp"}, {"layer_scale": 0.5}]
+KINDS = [
+    {},
+    {"norm_order": "post"},
+    {"pos_embed": "sincos2d"},
+    {"head": "mlp"},
+    {"layer_scale": 0.5},
+]
 ORDER = [4, 0, 5, 2, 1, 3]
 TARGET = torch.tensor([0, 3, 1])
 LABELS = torch.zeros(3, dtype=torch.int64)
@@ -49,8 +55,13 @@ def test_what_is_removed_is_not_read(model, images):
     """Whatever stands in removed patches is no matter; in others it is."""
     other = images.clone()
     other[:, :, :8, :8], other[:, :, 8:, 16:] = 9, -9
-    same(vl.intervene(model, other, remove=[0, 5]), vl.intervene(model, images, remove=[0, 5]))
-    assert not torch.allclose(vl.intervene(model, other), vl.intervene(model, images), atol=1e-3)
+    same(
+        vl.intervene(model, other, remove=[0, 5]),
+        vl.intervene(model, images, remove=[0, 5]),
+    )
+    assert not torch.allclose(
+        vl.intervene(model, other), vl.intervene(model, images), atol=1e-3
+    )
 
 
 def test_heads_off_is_their_columns_zero(model, images):
@@ -67,16 +78,29 @@ def test_a_trace_ends_with_the_answer(model, images):
     """Its weights are the maps, and no hook stays."""
     what = {"order": ORDER, "positions": "none", "remove": [0, 5], "heads": [(1, 2)]}
     for options in ({}, what, {"remove": range(6)}):
-        same(vl.trace(model, images, **options)["head"], vl.intervene(model, images, **options))
-    same(vl.trace(model, images)["blocks.1.attn.weights"], model.attention_maps(images)[1])
-    assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
+        same(
+            vl.trace(model, images, **options)["head"],
+            vl.intervene(model, images, **options),
+        )
+    same(
+        vl.trace(model, images)["blocks.1.attn.weights"],
+        model.attention_maps(images)[1],
+    )
+    assert not any(
+        part._forward_hooks or part._forward_pre_hooks for part in model.modules()
+    )
 
 
 def test_heads_cost_what_they_cost(images):
     model = tiny_model()
-    found, whole = vl.head_importance(model, images, TARGET), F.cross_entropy(model(images), TARGET)
+    found, whole = (
+        vl.head_importance(model, images, TARGET),
+        F.cross_entropy(model(images), TARGET),
+    )
     for layer, head in torch.cartesian_prod(torch.arange(2), torch.arange(3)).tolist():
-        loss = F.cross_entropy(vl.intervene(model, images, heads=[(layer, head)]), TARGET)
+        loss = F.cross_entropy(
+            vl.intervene(model, images, heads=[(layer, head)]), TARGET
+        )
         same(found[layer, head], loss - whole)
     assert found.abs().max() > 1e-3
 
@@ -136,8 +160,14 @@ def known_model() -> tuple[vl.VisionTransformer, torch.Tensor]:
 def test_curves_of_a_known_model(images):
     """Its logits are the mean of what its patches say, so both curves can be written down."""
     model, says = known_model()
-    scores = torch.tensor([[6.0, 5, 4, 3, 2, 1], [1, 2, 3, 4, 5, 6], [1, 9, 1, 9, 1, 9]])
-    orders = [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [1, 3, 5, 0, 2, 4]]  # the first of equals is higher
+    scores = torch.tensor(
+        [[6.0, 5, 4, 3, 2, 1], [1, 2, 3, 4, 5, 6], [1, 9, 1, 9, 1, 9]]
+    )
+    orders = [
+        [0, 1, 2, 3, 4, 5],
+        [5, 4, 3, 2, 1, 0],
+        [1, 3, 5, 0, 2, 4],
+    ]  # the first of equals is higher
     deletion = vl.deletion_curve(model, images, scores, TARGET, steps=3)
     insertion = vl.insertion_curve(model, images, scores, TARGET, steps=3)
     assert not deletion.requires_grad and not insertion.requires_grad
@@ -153,19 +183,25 @@ def test_curves_of_a_known_model(images):
 def test_of_equal_scores_the_first_counts_as_higher(images, monkeypatch):
     """On a CPU any sort is stable, on a GPU only one that is asked to be."""
     asked, sort = [], torch.Tensor.argsort
-    monkeypatch.setattr(torch.Tensor, "argsort", lambda x, **how: asked.append(how) or sort(x, **how))
+    monkeypatch.setattr(
+        torch.Tensor, "argsort", lambda x, **how: asked.append(how) or sort(x, **how)
+    )
     vl.deletion_curve(tiny_model(), images, torch.zeros(3, 6))
     assert asked == [{"dim": 1, "descending": True, "stable": True}]
 
 
 def test_area_is_a_mean_height():
-    assert vl.curve_area(torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0]])).item() == pytest.approx(0.125)
+    assert vl.curve_area(
+        torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0]])
+    ).item() == pytest.approx(0.125)
     assert vl.curve_area(torch.full((2, 9), 0.3)).tolist() == pytest.approx([0.3, 0.3])
 
 
 def test_erasing_keeps_no_graph_anywhere(images):
     model, graphs = tiny_model(), []
-    model.register_forward_hook(lambda module, args, logits: graphs.append(logits.requires_grad))
+    model.register_forward_hook(
+        lambda module, args, logits: graphs.append(logits.requires_grad)
+    )
     vl.deletion_curve(model, images, torch.rand(3, 6), steps=2)
     assert graphs and not any(graphs)
 
@@ -178,11 +214,15 @@ def test_every_explanation_scores_every_patch(model, images, name):
     """(B, N), finite, without traces on the model, of the predicted class unless told another."""
     before = {key: value.clone() for key, value in model.state_dict().items()}
     scores = vl.patch_scores(name, model, images)
-    assert scores.shape == (3, 6) and scores.isfinite().all() and not scores.requires_grad
+    assert (
+        scores.shape == (3, 6) and scores.isfinite().all() and not scores.requires_grad
+    )
     same(scores, vl.patch_scores(name, model, images, model(images).argmax(1)))
     other = vl.patch_scores(name, model, images, (model(images).argmax(1) + 1) % 4)
     assert torch.equal(scores, other) == (name in (*BASELINES, "attention", "rollout"))
-    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+    assert all(
+        torch.equal(value, before[key]) for key, value in model.state_dict().items()
+    )
     assert all(weight.grad is None for weight in model.parameters())
     assert not any("_mix" in vars(block.attn) for block in model.blocks)
     if name != "random":
@@ -191,9 +231,15 @@ def test_every_explanation_scores_every_patch(model, images, name):
 
 def test_scores_are_read_where_the_head_reads(model, images):
     lens = vl.logit_lens(model, images)[-1]
-    same(vl.patch_scores("logit lens", model, images, TARGET), lens[range(3), 1:, TARGET])
+    same(
+        vl.patch_scores("logit lens", model, images, TARGET), lens[range(3), 1:, TARGET]
+    )
     relation = vl.attention_relevance(model, images, TARGET)[:, :, 1:]
-    wanted = relation[:, 0] if model.cfg.global_pool == "token" else relation[:, 1:].mean(dim=1)
+    wanted = (
+        relation[:, 0]
+        if model.cfg.global_pool == "token"
+        else relation[:, 1:].mean(dim=1)
+    )
     same(vl.patch_scores("relevance", model, images, TARGET), wanted)
 
 
@@ -204,10 +250,14 @@ def test_baselines_know_nothing_of_the_model():
     assert scores["variance"][0, 0] == 0 and scores["variance"][0, 1:].min() > 0.5
     variance = images[1, :, :8, 16:].var(correction=0).item()
     assert scores["variance"][1, 2].item() == pytest.approx(variance, rel=1e-5)
-    assert scores["centre"][0].tolist() == pytest.approx([-(1.25**0.5), -0.5, -(1.25**0.5)] * 2)
+    assert scores["centre"][0].tolist() == pytest.approx(
+        [-(1.25**0.5), -0.5, -(1.25**0.5)] * 2
+    )
     again = vl.patch_scores("random", tiny_model("avg"), images)
     assert torch.equal(scores["random"], again)
-    assert not torch.equal(again, vl.patch_scores("random", tiny_model(), images, seed=1))
+    assert not torch.equal(
+        again, vl.patch_scores("random", tiny_model(), images, seed=1)
+    )
 
 
 # Bad input
@@ -224,27 +274,70 @@ FLAT = torch.zeros(3, 6)
         (lambda m, x: vl.patch_scores("rolout", m, x), "did you mean 'rollout'", {}),
         *((lambda m, x, f=f: f(m, x, 4), "classes from 0 to 3", {}) for f in CLASSED),
         *((lambda m, x, f=f: f(m, x[..., :16]), "24", {}) for f in CLASSED),
-        *((lambda m, x, f=f: f(m, x), "head", {"num_classes": 0}) for f in (*CLASSED, vl.grad_cam)),
+        *(
+            (lambda m, x, f=f: f(m, x), "head", {"num_classes": 0})
+            for f in (*CLASSED, vl.grad_cam)
+        ),
         (lambda m, x: vl.patch_scores("attention", m, x), "head", {"num_classes": 0}),
         (lambda m, x: vl.deletion_curve(m, x, FLAT[:, :5]), r"scores \(3, 6\)", {}),
         (lambda m, x: vl.insertion_curve(m, x, FLAT * torch.nan), "finite", {}),
         (lambda m, x: vl.deletion_curve(m, x, FLAT, steps=7), "steps from 1 to 6", {}),
-        (lambda m, x: vl.deletion_curve(m, x, FLAT, erase="blur"), "eraser must be one of", {}),
-        (lambda m, x: vl.curve_area(FLAT[:, :1]), r"two points or more, got \(3, 1\)", {}),
-        (lambda m, x: vl.answer_with(m, x, torch.full((3, 1), 6)), "places from 0 to 5", {}),
+        (
+            lambda m, x: vl.deletion_curve(m, x, FLAT, erase="blur"),
+            "eraser must be one of",
+            {},
+        ),
+        (
+            lambda m, x: vl.curve_area(FLAT[:, :1]),
+            r"two points or more, got \(3, 1\)",
+            {},
+        ),
+        (
+            lambda m, x: vl.answer_with(m, x, torch.full((3, 1), 6)),
+            "places from 0 to 5",
+            {},
+        ),
         (vl.occlusion, "erase by grey", {"pos_embed": "relative"}),
         (vl.occlusion, "erase by grey", {"pos_at": "every"}),
         (vl.attention_relevance, "full attention", {"attention": "axial"}),
         (vl.logit_lens, "pre-norm model with a head", {"norm_order": "post"}),
         (vl.logit_lens, "pre-norm model with a head", {"num_classes": 0}),
-        (lambda m, x: vl.head_importance(m, x, LABELS[:2]), r"labels of shape \(B\), B = 3, got \(2,\)", {}),
+        (
+            lambda m, x: vl.head_importance(m, x, LABELS[:2]),
+            r"labels of shape \(B\), B = 3, got \(2,\)",
+            {},
+        ),
         (lambda m, x: vl.head_importance(m, x, LABELS + 4), r"labels in \[0, 4\)", {}),
-        (lambda m, x: vl.attention_rollout(m.attention_maps(x), "median"), "fusion must be one of", {}),
-        (lambda m, x: vl.intervene(m, x[..., :16]), r"\(B, 3, 16, 24\), got \(3, 3, 16, 16\)", {}),
-        (lambda m, x: vl.intervene(m, x, order=[0, 1]), "expected order to be 6 places from 0 to 5", {}),
-        (lambda m, x: vl.intervene(m, x, remove=[6]), "expected remove to be places from 0 to 5", {}),
-        (lambda m, x: vl.intervene(m, x, positions="zero"), 'positions "none" or 6 places, got .zero', {}),
-        (lambda m, x: vl.intervene(m, x, heads=[(2, 0)]), r"below \(2, 3\), got \(2, 0\)", {}),
+        (
+            lambda m, x: vl.attention_rollout(m.attention_maps(x), "median"),
+            "fusion must be one of",
+            {},
+        ),
+        (
+            lambda m, x: vl.intervene(m, x[..., :16]),
+            r"\(B, 3, 16, 24\), got \(3, 3, 16, 16\)",
+            {},
+        ),
+        (
+            lambda m, x: vl.intervene(m, x, order=[0, 1]),
+            "expected order to be 6 places from 0 to 5",
+            {},
+        ),
+        (
+            lambda m, x: vl.intervene(m, x, remove=[6]),
+            "expected remove to be places from 0 to 5",
+            {},
+        ),
+        (
+            lambda m, x: vl.intervene(m, x, positions="zero"),
+            'positions "none" or 6 places, got .zero',
+            {},
+        ),
+        (
+            lambda m, x: vl.intervene(m, x, heads=[(2, 0)]),
+            r"below \(2, 3\), got \(2, 0\)",
+            {},
+        ),
         (vl.intervene, "table of positions", {"pos_embed": "relative"}),
         (vl.trace, "a model with act='gelu', got act='relu'; train", {"act": "relu"}),
     ],

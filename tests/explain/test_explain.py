@@ -12,19 +12,34 @@ import vitlib as vl
 
 CLOSE = dict(rtol=1e-4, atol=1e-5)
 POOLS = pytest.mark.parametrize("pool", ["token", "avg"])
-PROBES = [vl.attention_rollout, vl.attention_entropy, lambda maps: vl.attention_distance(maps, (2, 2), 4)]
+PROBES = [
+    vl.attention_rollout,
+    vl.attention_entropy,
+    lambda maps: vl.attention_distance(maps, (2, 2), 4),
+]
 
 
 def random_maps(L=3, B=2, h=2, T=5, seed=0) -> torch.Tensor:
-    return torch.randn(L, B, h, T, T, generator=torch.Generator().manual_seed(seed)).softmax(dim=-1)
+    return torch.randn(
+        L, B, h, T, T, generator=torch.Generator().manual_seed(seed)
+    ).softmax(dim=-1)
 
 
 def tiny_model(pool: str = "token", **changes) -> vl.VisionTransformer:
     """Two layers, random weights large enough that each matters."""
-    options = dict(img_size=(16, 24), patch_size=8, embed_dim=12, depth=2, num_heads=3, num_classes=4)
+    options = dict(
+        img_size=(16, 24),
+        patch_size=8,
+        embed_dim=12,
+        depth=2,
+        num_heads=3,
+        num_classes=4,
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = vl.VisionTransformer(vl.ViTConfig(**(options | {"global_pool": pool} | changes))).eval()
+        model = vl.VisionTransformer(
+            vl.ViTConfig(**(options | {"global_pool": pool} | changes))
+        ).eval()
         for weight in model.parameters():
             torch.nn.init.normal_(weight, std=0.4)
     return model
@@ -62,12 +77,24 @@ def test_rollout_fuses_and_discards():
             [[0.2, 0.2, 0.6], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]],
         ]
     )[None, None]  # (L, B, h, T, T)
-    torch.testing.assert_close(vl.attention_rollout(maps), maps[0].mean(dim=1) / 2 + torch.eye(3) / 2)
-    most = torch.tensor([[0.6, 0.3, 0.6], [0.2, 0.8, 0.3], [0.3, 0.3, 0.8]]) + torch.eye(3)
-    torch.testing.assert_close(vl.attention_rollout(maps, "max")[0], most / most.sum(-1, keepdim=True))
-    least = torch.tensor([[0.2, 0.2, 0.1], [0.1, 0.5, 0.1], [0.1, 0.1, 0.4]]) + torch.eye(3)
-    torch.testing.assert_close(vl.attention_rollout(maps, "min")[0], least / least.sum(-1, keepdim=True))
-    kept = torch.tensor([[0.4, 0.25, 0.35], [0, 0.65, 0], [0, 0, 0.6]]) + torch.eye(3)  # 4 of 9 are gone
+    torch.testing.assert_close(
+        vl.attention_rollout(maps), maps[0].mean(dim=1) / 2 + torch.eye(3) / 2
+    )
+    most = torch.tensor(
+        [[0.6, 0.3, 0.6], [0.2, 0.8, 0.3], [0.3, 0.3, 0.8]]
+    ) + torch.eye(3)
+    torch.testing.assert_close(
+        vl.attention_rollout(maps, "max")[0], most / most.sum(-1, keepdim=True)
+    )
+    least = torch.tensor(
+        [[0.2, 0.2, 0.1], [0.1, 0.5, 0.1], [0.1, 0.1, 0.4]]
+    ) + torch.eye(3)
+    torch.testing.assert_close(
+        vl.attention_rollout(maps, "min")[0], least / least.sum(-1, keepdim=True)
+    )
+    kept = torch.tensor([[0.4, 0.25, 0.35], [0, 0.65, 0], [0, 0, 0.6]]) + torch.eye(
+        3
+    )  # 4 of 9 are gone
     found = vl.attention_rollout(maps, discard=0.45)[0]
     torch.testing.assert_close(found, kept / kept.sum(-1, keepdim=True))
 
@@ -87,7 +114,9 @@ def reference_cam(model, images, classes):
     logits = model.head(model.pool(x))
     (grads,) = torch.autograd.grad(logits[range(len(images)), classes].sum(), tokens)
     cam = (tokens * grads[:, 1:].mean(1, keepdim=True))[:, 1:].sum(-1).relu()
-    cam = F.interpolate(cam.reshape(-1, 1, *model.cfg.grid), images.shape[2:], mode="bilinear")[:, 0]
+    cam = F.interpolate(
+        cam.reshape(-1, 1, *model.cfg.grid), images.shape[2:], mode="bilinear"
+    )[:, 0]
     return (cam / cam.amax((1, 2), keepdim=True).clamp_min(1e-30)).detach()
 
 
@@ -120,26 +149,42 @@ STATES = {  # what a model may be when it is explained, and how far off its numb
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize(
+    "context", [torch.enable_grad, torch.no_grad, torch.inference_mode]
+)
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("explain", [vl.grad_cam, vl.attention_relevance, vl.integrated_gradients])
-def test_gradients_are_those_of_any_state_of_a_model_and_leave_no_trace(explain, state, context):
+@pytest.mark.parametrize(
+    "explain", [vl.grad_cam, vl.attention_relevance, vl.integrated_gradients]
+)
+def test_gradients_are_those_of_any_state_of_a_model_and_leave_no_trace(
+    explain, state, context
+):
     expected, (change, off) = explain(tiny_model(), tiny_images(), 0), STATES[state]
     model = change(tiny_model(drop_rate=0.5))
     model.blocks[0].eval()  # a part that its owner keeps so
     traces = [(part, part.training, {*vars(part)}) for part in model.modules()]
-    weights = [(weight, weight.clone(), weight.requires_grad) for weight in model.parameters()]
+    weights = [
+        (weight, weight.clone(), weight.requires_grad) for weight in model.parameters()
+    ]
     with context():
         images = tiny_images().to(weights[0][0].dtype)
         if context is torch.enable_grad:
             images.requires_grad_()
         found = explain(model, images, 0)
     assert traces == [(part, part.training, {*vars(part)}) for part in model.modules()]
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert not any(
+        module._forward_hooks or module._forward_pre_hooks for module in model.modules()
+    )
     for weight, before, wanted in weights:
-        assert weight.grad is None and weight.requires_grad == wanted and weight.equal(before)
+        assert (
+            weight.grad is None
+            and weight.requires_grad == wanted
+            and weight.equal(before)
+        )
     assert images.grad is None and not found.requires_grad
-    assert (found - expected).abs().max() < off * expected.abs().max()  # dropout was off
+    assert (
+        found - expected
+    ).abs().max() < off * expected.abs().max()  # dropout was off
 
 
 @pytest.mark.errors
@@ -162,10 +207,16 @@ def test_grad_cam_refuses_targets(target, message):
 
 
 @POOLS
-@pytest.mark.parametrize("changes", [{}, {"norm_order": "post"}, {"pos_embed": "relative"}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"norm_order": "post"}, {"pos_embed": "relative"}]
+)
 def test_relevance_is_gradient_times_attention_rolled(pool, changes):
     """Two layers by hand: maps as free variables, autograd, heads averaged, R + A R."""
-    model, images, target = tiny_model(pool, **changes), tiny_images(), torch.tensor([0, 3, 1])
+    model, images, target = (
+        tiny_model(pool, **changes),
+        tiny_images(),
+        torch.tensor([0, 3, 1]),
+    )
     bias, maps = model.pos_embed.attention_bias(), []
 
     def attend(attn, x):
@@ -184,7 +235,9 @@ def test_relevance_is_gradient_times_attention_rolled(pool, changes):
             x = block.norm2(x + block.mlp(x))
     logits = model.head(model.pool(model.norm(x)))
     grads = torch.autograd.grad(logits[range(3), target].sum(), maps)
-    first, second = ((m * g).clamp(min=0).mean(1) for m, g in zip(maps, grads, strict=True))
+    first, second = (
+        (m * g).clamp(min=0).mean(1) for m, g in zip(maps, grads, strict=True)
+    )
     eye = torch.eye(7)
     wanted = eye + first + second @ (eye + first)
     found = vl.attention_relevance(model, images, target)
@@ -202,7 +255,9 @@ def test_integrated_gradients_add_up(pool):
     torch.testing.assert_close(found.sum((1, 2, 3)), gained, rtol=0.02, atol=0.02)
     middle = (images / 2).requires_grad_()
     (grad,) = torch.autograd.grad(model(middle)[range(3), target].sum(), middle)
-    torch.testing.assert_close(vl.integrated_gradients(model, images, target, 1), images * grad, **CLOSE)
+    torch.testing.assert_close(
+        vl.integrated_gradients(model, images, target, 1), images * grad, **CLOSE
+    )
 
 
 @POOLS
@@ -214,7 +269,9 @@ def test_the_lens_ends_with_the_answer(pool):
     torch.testing.assert_close(answer, model(images), **CLOSE)
     x = model.embed(images)
     torch.testing.assert_close(found[0], model.head(model.norm(x)), **CLOSE)
-    torch.testing.assert_close(found[1], model.head(model.norm(model.blocks[0](x))), **CLOSE)
+    torch.testing.assert_close(
+        found[1], model.head(model.norm(model.blocks[0](x))), **CLOSE
+    )
     model = tiny_model(pool, pos_at="every")
     found = vl.logit_lens(model, images)[-1]
     answer = found[:, 0] if pool == "token" else found[:, 1:].mean(1)
@@ -230,10 +287,14 @@ def test_probes_take_layers_one_by_one(probe):
     assert probe(maps.unbind()).equal(probe(maps)) and probe([*maps]).equal(probe(maps))
 
 
-@pytest.mark.parametrize("side, patch_size, pixels", [(8, 4, 16.546), (4, 8, 16.064), (14, 16, 116.492)])
+@pytest.mark.parametrize(
+    "side, patch_size, pixels", [(8, 4, 16.546), (4, 8, 16.064), (14, 16, 116.492)]
+)
 def test_distance_of_uniform_attention(side, patch_size, pixels):
     T = side * side + 1
-    distance = vl.attention_distance(torch.full((2, 1, 3, T, T), 1 / T), (side, side), patch_size)
+    distance = vl.attention_distance(
+        torch.full((2, 1, 3, T, T), 1 / T), (side, side), patch_size
+    )
     torch.testing.assert_close(distance, torch.full((2, 3), pixels), rtol=0, atol=1e-3)
 
 
@@ -241,9 +302,13 @@ def test_distance_knows_rows_from_columns():
     maps = torch.zeros(1, 1, 1, 7, 7)
     maps[..., 0] = 0.5  # half of everyone's attention goes to CLS, and is left out
     maps[..., 3] += 0.5  # the other half to patch 2: of 2 x 3 the upper right one
-    away = torch.tensor([[row, col] for row in range(2) for col in range(3)]) - torch.tensor([0, 2])
+    away = torch.tensor(
+        [[row, col] for row in range(2) for col in range(3)]
+    ) - torch.tensor([0, 2])
     expected = 4 * away.float().norm(dim=1).mean()
-    torch.testing.assert_close(vl.attention_distance(maps, (2, 3), 4), expected.reshape(1, 1))
+    torch.testing.assert_close(
+        vl.attention_distance(maps, (2, 3), 4), expected.reshape(1, 1)
+    )
     assert not torch.allclose(vl.attention_distance(maps, (3, 2), 4), expected)
 
 
@@ -255,11 +320,17 @@ def test_distance_of_looking_at_oneself_is_zero_and_of_cls_alone_finite():
 
 
 def test_entropy_lies_between_one_token_and_all():
-    assert vl.attention_entropy(torch.eye(5).expand(2, 1, 3, 5, 5)).equal(torch.zeros(2, 3))
+    assert vl.attention_entropy(torch.eye(5).expand(2, 1, 3, 5, 5)).equal(
+        torch.zeros(2, 3)
+    )
     even = vl.attention_entropy(torch.full((1, 2, 1, 5, 5), 0.2))
     torch.testing.assert_close(even, torch.full((1, 1), math.log2(5)))
     entropy = vl.attention_entropy(random_maps())
-    assert entropy.shape == (3, 2) and (entropy > 0).all() and (entropy < math.log2(5)).all()
+    assert (
+        entropy.shape == (3, 2)
+        and (entropy > 0).all()
+        and (entropy < math.log2(5)).all()
+    )
 
 
 @pytest.mark.errors
@@ -269,15 +340,24 @@ def test_entropy_lies_between_one_token_and_all():
     [
         (random_maps()[0], r"\(L, B, h, T, T\), got \(2, 2, 5, 5\)"),
         (random_maps()[:, 0].unbind(), r"\(L, B, h, T, T\), got \(3, 2, 5, 5\)"),
-        ((None, None), r"\(B, h, T, T\), all alike, got NoneType; transformers .*eager"),
-        ((*random_maps(), random_maps(T=7)[0]), r"all alike, got \(2, 2, 5, 5\), \(2, 2, 7, 7\)$"),
+        (
+            (None, None),
+            r"\(B, h, T, T\), all alike, got NoneType; transformers .*eager",
+        ),
+        (
+            (*random_maps(), random_maps(T=7)[0]),
+            r"all alike, got \(2, 2, 5, 5\), \(2, 2, 7, 7\)$",
+        ),
         ((), "got none$"),
         (torch.zeros(0, 1, 1, 5, 5), r"maps \(L, B, h, T, T\) of one image or more"),
         (random_maps().log(), "sum to 1"),
         (random_maps()[..., 1:, 1:], "sum to 1"),
         # CLS left out: less than half precision rounds
         (torch.full((1, 2, 1, 576, 576), 1 / 577), "sum to 1"),
-        (random_maps() - 0.2 * torch.eye(5) + 0.2 * torch.eye(5).roll(1, 1), "the smallest weight -"),
+        (
+            random_maps() - 0.2 * torch.eye(5) + 0.2 * torch.eye(5).roll(1, 1),
+            "the smallest weight -",
+        ),
         (torch.full((1, 1, 1, 5, 5), math.nan), "sum to 1"),
     ],
 )
@@ -296,5 +376,7 @@ def test_maps_that_were_rounded_to_half_precision_are_maps(dtype):
 
 @pytest.mark.errors
 def test_distance_refuses_grids():
-    with pytest.raises(ValueError, match="2 x 3 patches has 7 tokens with CLS, got maps .* of T = 5"):
+    with pytest.raises(
+        ValueError, match="2 x 3 patches has 7 tokens with CLS, got maps .* of T = 5"
+    ):
         vl.attention_distance(random_maps(), (2, 3), 4)

@@ -16,7 +16,14 @@ def random_attention(embed_dim=12, num_heads=3, **options) -> vl.Attention:
     return vl.Attention(embed_dim, num_heads, **options).eval()
 
 
-@given(st.integers(1, 3), st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), EITHER, EITHER)
+@given(
+    st.integers(1, 3),
+    st.integers(1, 9),
+    st.integers(1, 4),
+    st.integers(1, 5),
+    EITHER,
+    EITHER,
+)
 def test_fused_path_is_explicit_weights_times_values(B, T, heads, d, qkv_bias, biased):
     layer = random_attention(heads * d, heads, qkv_bias=qkv_bias)
     x = torch.randn(B, T, heads * d)
@@ -36,7 +43,9 @@ def test_gradients_of_both_paths_agree():
     wanted = [*layer.parameters(), bias]
     fused = torch.autograd.grad((layer(x, bias) * target).sum(), wanted)
     mixed = layer.attention_weights(x, bias) @ layer.project(x)[2]
-    slow = torch.autograd.grad((layer.proj(mixed.transpose(1, 2).flatten(2)) * target).sum(), wanted)
+    slow = torch.autograd.grad(
+        (layer.proj(mixed.transpose(1, 2).flatten(2)) * target).sum(), wanted
+    )
     for a, b in zip(fused, slow, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
@@ -53,13 +62,18 @@ def test_training_in_bfloat16_follows_float32(biased):
         assert mixed.dtype == (torch.bfloat16 if enabled else torch.float32)
         gradients.append(torch.autograd.grad((mixed.float() * target).sum(), wanted))
     for exact, rough in zip(*gradients, strict=True):
-        torch.testing.assert_close(rough, exact, rtol=0.05, atol=0.02 * exact.abs().max().item() + 1e-3)
+        torch.testing.assert_close(
+            rough, exact, rtol=0.05, atol=0.02 * exact.abs().max().item() + 1e-3
+        )
     whole = layer.to(torch.bfloat16)(x.bfloat16(), bias.bfloat16() if biased else None)
     assert whole.dtype == torch.bfloat16
 
 
 def test_it_is_torchs_multihead_attention():
-    ours, theirs = random_attention(), nn.MultiheadAttention(12, 3, batch_first=True).eval()
+    ours, theirs = (
+        random_attention(),
+        nn.MultiheadAttention(12, 3, batch_first=True).eval(),
+    )
     with torch.no_grad():
         theirs.in_proj_weight.copy_(ours.qkv.weight)
         theirs.in_proj_bias.copy_(ours.qkv.bias.normal_())
@@ -77,7 +91,9 @@ def test_dropout_acts_in_training_alone():
     assert torch.equal(layer(x), layer(x))
     layer.train()
     assert not torch.equal(layer(x), layer(x))
-    assert torch.equal(layer.attention_weights(x), layer.attention_weights(x))  # the weights leave it out
+    assert torch.equal(
+        layer.attention_weights(x), layer.attention_weights(x)
+    )  # the weights leave it out
     layer = random_attention(drop_rate=0.5).train()
     assert (layer(x) == 0).float().mean() > 0.2
 
@@ -94,38 +110,66 @@ def test_nothing_is_cached_and_the_input_is_left_alone():
 AXES = ("row", "column")
 
 
-def axial(grid=(3, 4), axis="row", embed_dim=12, num_heads=3, **options) -> vl.AxialAttention:
+def axial(
+    grid=(3, 4), axis="row", embed_dim=12, num_heads=3, **options
+) -> vl.AxialAttention:
     torch.manual_seed(0)
-    return vl.AxialAttention(embed_dim, num_heads, grid=grid, axis=axis, **options).eval()
+    return vl.AxialAttention(
+        embed_dim, num_heads, grid=grid, axis=axis, **options
+    ).eval()
 
 
 def readable(grid: tuple[int, int], axis: str) -> torch.Tensor:
     """Which keys each query may read, (T, T): the slow, obvious rule, one pair at a time."""
     rows, cols = grid
-    places = [None, *((r, c) for r in range(rows) for c in range(cols))]  # CLS has no place
+    places = [
+        None,
+        *((r, c) for r in range(rows) for c in range(cols)),
+    ]  # CLS has no place
     line = 0 if axis == "row" else 1
     # True where both are in one line, or one of them is CLS
-    return torch.tensor([[a is None or b is None or a[line] == b[line] for b in places] for a in places])
+    return torch.tensor(
+        [[a is None or b is None or a[line] == b[line] for b in places] for a in places]
+    )
 
 
-@given(st.integers(1, 4), st.integers(1, 4), st.sampled_from(AXES), st.integers(1, 3), EITHER, EITHER)
-def test_axial_attention_is_a_loop_over_lines(rows, cols, axis, heads, qkv_bias, biased):
+@given(
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.sampled_from(AXES),
+    st.integers(1, 3),
+    EITHER,
+    EITHER,
+)
+def test_axial_attention_is_a_loop_over_lines(
+    rows, cols, axis, heads, qkv_bias, biased
+):
     layer = axial((rows, cols), axis, 4 * heads, heads, qkv_bias=qkv_bias)
     T = 1 + rows * cols
-    x, bias = torch.randn(2, T, 4 * heads), torch.randn(1, heads, T, T) if biased else None
+    x, bias = (
+        torch.randn(2, T, 4 * heads),
+        torch.randn(1, heads, T, T) if biased else None,
+    )
     q, k, v = layer.project(x)
     mixed = torch.zeros_like(q)
     for query in range(T):
         r, c = divmod(query - 1, cols)
-        row, column = [1 + r * cols + j for j in range(cols)], [1 + i * cols + c for i in range(rows)]
+        row, column = (
+            [1 + r * cols + j for j in range(cols)],
+            [1 + i * cols + c for i in range(rows)],
+        )
         line = row if axis == "row" else column
         keys = list(range(T)) if query == 0 else [0, *line]
         for image in range(2):
             for head in range(heads):
-                scores = torch.stack([q[image, head, query] @ k[image, head, key] / 2 for key in keys])
+                scores = torch.stack(
+                    [q[image, head, query] @ k[image, head, key] / 2 for key in keys]
+                )
                 scores = scores + bias[0, head, query, keys] if biased else scores
                 mixed[image, head, query] = scores.softmax(0) @ v[image, head, keys]
-    torch.testing.assert_close(layer(x, bias), layer.proj(mixed.transpose(1, 2).flatten(2)), **CLOSE)
+    torch.testing.assert_close(
+        layer(x, bias), layer.proj(mixed.transpose(1, 2).flatten(2)), **CLOSE
+    )
 
 
 @pytest.mark.parametrize("axis", AXES)
@@ -134,7 +178,11 @@ def test_axial_attention_is_full_attention_under_a_mask(axis, biased):
     layer, full = axial(axis=axis), random_attention()
     full.load_state_dict(layer.state_dict())  # the same names and shapes
     x, target = torch.randn(2, 13, 12), torch.randn(2, 13, 12)
-    own = torch.randn(1, 3, 13, 13, requires_grad=True) if biased else torch.zeros(1, 3, 13, 13)
+    own = (
+        torch.randn(1, 3, 13, 13, requires_grad=True)
+        if biased
+        else torch.zeros(1, 3, 13, 13)
+    )
     masked = own.masked_fill(~readable((3, 4), axis), -torch.inf)
     bias = own if biased else None
     torch.testing.assert_close(layer(x, bias), full(x, masked), **CLOSE)
@@ -154,13 +202,18 @@ def test_axial_dropout_acts_in_training_alone():
     layer, x = axial(attn_drop_rate=0.5), torch.randn(2, 13, 12)
     assert torch.equal(layer(x), layer(x))
     first, second = layer.train()(x), layer(x)
-    assert (first[:, 0] != second[:, 0]).any() and (first[:, 1:] != second[:, 1:]).any()  # CLS and patches
+    assert (first[:, 0] != second[:, 0]).any() and (
+        first[:, 1:] != second[:, 1:]
+    ).any()  # CLS and patches
     assert torch.equal(layer.attention_weights(x), layer.attention_weights(x))
 
 
 @pytest.mark.errors
 def test_axial_attention_needs_an_axis():
-    with pytest.raises(ValueError, match="axis must be one of row, column; got 'rows'; did you mean 'row'"):
+    with pytest.raises(
+        ValueError,
+        match="axis must be one of row, column; got 'rows'; did you mean 'row'",
+    ):
         axial(axis="rows")
 
 
@@ -170,7 +223,9 @@ def test_tokens_of_another_grid_are_refused(method):
     message = "expected 13 tokens, CLS and a grid of 3 x 4, got 17; .*with_img_size"
     with pytest.raises(ValueError, match=message):
         getattr(axial(), method)(torch.randn(2, 17, 12))
-    with pytest.raises(ValueError, match=r"expected tokens of shape \(B, T, 12\), got \(2, 13, 10\)"):
+    with pytest.raises(
+        ValueError, match=r"expected tokens of shape \(B, T, 12\), got \(2, 13, 10\)"
+    ):
         getattr(axial(), method)(torch.randn(2, 13, 10))
 
 
@@ -179,15 +234,21 @@ def test_tokens_of_another_grid_are_refused(method):
 
 @pytest.mark.errors
 def test_heads_must_divide_the_width():
-    with pytest.raises(ValueError, match="embed_dim 10 is not a multiple of num_heads 3; try embed_dim 12"):
+    with pytest.raises(
+        ValueError,
+        match="embed_dim 10 is not a multiple of num_heads 3; try embed_dim 12",
+    ):
         vl.Attention(10, 3)
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
 @pytest.mark.parametrize(
-    "shape, fix", [((5, 12), "add the batch axis"), ((2, 5, 13), "embedded"), ((12,), "embedded")]
+    "shape, fix",
+    [((5, 12), "add the batch axis"), ((2, 5, 13), "embedded"), ((12,), "embedded")],
 )
 def test_tokens_of_another_shape_are_refused(method, shape, fix):
-    with pytest.raises(ValueError, match=rf"expected tokens of shape \(B, T, 12\), got .*{fix}"):
+    with pytest.raises(
+        ValueError, match=rf"expected tokens of shape \(B, T, 12\), got .*{fix}"
+    ):
         getattr(random_attention(), method)(torch.randn(shape))

@@ -34,7 +34,10 @@ def on_meta(cfg: vl.ViTConfig | vl.ResNetConfig) -> nn.Module:
 def test_counts_of_the_paper_sizes(name):
     with_head, without, gmacs = COUNTS[name]
     assert vl.count_parameters(on_meta(vl.ViTConfig.preset(name))) == with_head
-    assert vl.count_parameters(on_meta(vl.ViTConfig.preset(name, num_classes=0))) == without
+    assert (
+        vl.count_parameters(on_meta(vl.ViTConfig.preset(name, num_classes=0)))
+        == without
+    )
     assert round(vl.count_macs(vl.ViTConfig.preset(name)) / 1e9, 4) == gmacs
 
 
@@ -59,8 +62,15 @@ def test_count_parameters_counts_shared_ones_once():
 
 def flops(cfg: vl.ViTConfig | vl.ResNetConfig) -> int:
     """What PyTorch counts, its fused attention (which the counter may not know) switched off."""
-    model, images = on_meta(cfg), torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta")
-    with torch.no_grad(), FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+    model, images = (
+        on_meta(cfg),
+        torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta"),
+    )
+    with (
+        torch.no_grad(),
+        FlopCounterMode(display=False) as counter,
+        sdpa_kernel(SDPBackend.MATH),
+    ):
         model(images)
     return counter.get_total_flops()
 
@@ -68,7 +78,9 @@ def flops(cfg: vl.ViTConfig | vl.ResNetConfig) -> int:
 @pytest.mark.parametrize("patch_embed", CHOICES["patch_embed"])
 @pytest.mark.parametrize("head", CHOICES["head"])
 def test_macs_are_what_pytorch_counts(patch_embed, head):
-    base = dict(img_size=(16, 24), embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.5, head=head)
+    base = dict(
+        img_size=(16, 24), embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.5, head=head
+    )
     for pos_embed, pool, num_classes in itertools.product(
         CHOICES["pos_embed"], CHOICES["global_pool"], (0, 7)
     ):
@@ -81,7 +93,13 @@ def test_macs_are_what_pytorch_counts(patch_embed, head):
 @pytest.mark.parametrize("img_size", [16, (16, 40), (40, 4), (4, 4)])
 def test_macs_of_axial_attention(pos_embed, img_size):
     cfg = vl.ViTConfig(
-        img_size, embed_dim=24, depth=3, num_heads=2, mlp_ratio=2.5, pos_embed=pos_embed, attention="axial"
+        img_size,
+        embed_dim=24,
+        depth=3,
+        num_heads=2,
+        mlp_ratio=2.5,
+        pos_embed=pos_embed,
+        attention="axial",
     )
     assert flops(cfg) == 2 * vl.count_macs(cfg)
     assert vl.count_parameters(on_meta(cfg)) == vl.count_parameters(
@@ -92,7 +110,11 @@ def test_macs_of_axial_attention(pos_embed, img_size):
 @pytest.mark.parametrize("pos_at", CHOICES["pos_at"])
 def test_adding_positions_costs_no_macs(pos_at):
     cfg = vl.ViTConfig(16, embed_dim=20, depth=3, num_heads=2, pos_at=pos_at)
-    assert flops(cfg) == 2 * vl.count_macs(cfg) == 2 * vl.count_macs(replace(cfg, pos_at="stem"))
+    assert (
+        flops(cfg)
+        == 2 * vl.count_macs(cfg)
+        == 2 * vl.count_macs(replace(cfg, pos_at="stem"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +128,9 @@ def test_adding_positions_costs_no_macs(pos_at):
     ],
 )
 def test_macs_of_other_patch_sizes(kind, patch_size):
-    cfg = vl.ViTConfig(img_size=24, patch_size=patch_size, depth=1, in_chans=2, patch_embed=kind)
+    cfg = vl.ViTConfig(
+        img_size=24, patch_size=patch_size, depth=1, in_chans=2, patch_embed=kind
+    )
     assert flops(cfg) == 2 * vl.count_macs(cfg)
 
 
@@ -124,8 +148,13 @@ def test_macs_of_a_resnet_are_what_pytorch_counts(fields):
 
 
 def test_macs_of_the_papers_r50():
-    r50 = dict(widths=(256, 512, 1024, 2048), depths=(3, 4, 6, 3), stem_stride=4, num_groups=32)
-    assert vl.count_macs(vl.ResNetConfig(img_size=224, num_classes=1000, **r50)) == 4_089_184_256
+    r50 = dict(
+        widths=(256, 512, 1024, 2048), depths=(3, 4, 6, 3), stem_stride=4, num_groups=32
+    )
+    assert (
+        vl.count_macs(vl.ResNetConfig(img_size=224, num_classes=1000, **r50))
+        == 4_089_184_256
+    )
 
 
 def test_counting_draws_no_random_numbers():

@@ -21,14 +21,19 @@ def random_block(order="pre", **options):
 def norm(layer: torch.nn.LayerNorm, x: torch.Tensor) -> torch.Tensor:
     """Equation 4 of layer normalisation (arXiv 1607.06450), with the paper's 1e-6."""
     centred = x - x.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt() * layer.weight + layer.bias
+    return (
+        centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt() * layer.weight
+        + layer.bias
+    )
 
 
 @pytest.mark.parametrize("bias", [None, torch.linspace(-1, 1, 75).reshape(1, 3, 5, 5)])
 def test_pre_norm_is_equations_2_and_3(bias):
     block, x = random_block(), torch.randn(2, 5, 12)
     y = block.attn(norm(block.norm1, x), bias) + x
-    torch.testing.assert_close(block(x, bias), block.mlp(norm(block.norm2, y)) + y, **CLOSE)
+    torch.testing.assert_close(
+        block(x, bias), block.mlp(norm(block.norm2, y)) + y, **CLOSE
+    )
 
 
 def test_post_norm_is_the_transformer_of_2017():
@@ -38,26 +43,42 @@ def test_post_norm_is_the_transformer_of_2017():
 
 
 def test_the_orders_share_their_weights():
-    assert random_block("pre").state_dict().keys() == random_block("post").state_dict().keys()
+    assert (
+        random_block("pre").state_dict().keys()
+        == random_block("post").state_dict().keys()
+    )
     block = random_block(layer_scale=0.1)
-    assert len(list(block.parameters())) == len(block.state_dict()), "no part shares another's"
+    assert len(list(block.parameters())) == len(block.state_dict()), (
+        "no part shares another's"
+    )
 
 
 @pytest.mark.parametrize(
-    "rates", [(0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.6), (0.2, 0.1, 0.4)], ids=str
+    "rates",
+    [(0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.6), (0.2, 0.1, 0.4)],
+    ids=str,
 )
 @pytest.mark.parametrize("order", BLOCKS)
 def test_in_training_every_drop_scale_and_bias_is_in_its_place(order, rates):
     """Rates of dropout, dropout on the attention weights, and DropPath."""
     drop, attn_drop, path = rates
     names = ("drop_rate", "attn_drop_rate", "drop_path")
-    block = random_block(order, layer_scale=0.1, act="relu", **dict(zip(names, rates, strict=True))).train()
+    block = random_block(
+        order, layer_scale=0.1, act="relu", **dict(zip(names, rates, strict=True))
+    ).train()
     x, bias = torch.randn(9, 5, 12), torch.randn(1, 3, 5, 5)
 
     def attention(x):
-        q, k, v = (part.unflatten(2, (3, 4)).transpose(1, 2) for part in block.attn.qkv(x).chunk(3, dim=2))
-        read = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=attn_drop)
-        return block.ls1.gamma * F.dropout(block.attn.proj(read.transpose(1, 2).flatten(2)), drop)
+        q, k, v = (
+            part.unflatten(2, (3, 4)).transpose(1, 2)
+            for part in block.attn.qkv(x).chunk(3, dim=2)
+        )
+        read = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=bias, dropout_p=attn_drop
+        )
+        return block.ls1.gamma * F.dropout(
+            block.attn.proj(read.transpose(1, 2).flatten(2)), drop
+        )
 
     def mlp(x):
         hidden = F.dropout(F.relu(block.mlp.fc1(x)), drop)
@@ -70,7 +91,11 @@ def test_in_training_every_drop_scale_and_bias_is_in_its_place(order, rates):
     out = block(x, bias)
     torch.manual_seed(1)
     for branch, layer in ((attention, block.norm1), (mlp, block.norm2)):
-        x = x + some(branch(norm(layer, x))) if order == "pre" else norm(layer, x + some(branch(x)))
+        x = (
+            x + some(branch(norm(layer, x)))
+            if order == "pre"
+            else norm(layer, x + some(branch(x)))
+        )
     torch.testing.assert_close(out, x, **CLOSE)
 
 
@@ -80,7 +105,9 @@ def test_attention_weights_are_those_of_the_branch(order):
     seen = {}
     block.attn.register_forward_pre_hook(lambda _, args: seen.update(x=args[0]))
     block(x)
-    torch.testing.assert_close(block.attention_weights(x), block.attn.attention_weights(seen["x"]))
+    torch.testing.assert_close(
+        block.attention_weights(x), block.attn.attention_weights(seen["x"])
+    )
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
@@ -88,7 +115,11 @@ def test_attention_weights_are_those_of_the_branch(order):
 
 @pytest.mark.parametrize(
     ("act", "function"),
-    [("gelu", F.gelu), ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")), ("relu", F.relu)],
+    [
+        ("gelu", F.gelu),
+        ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")),
+        ("relu", F.relu),
+    ],
 )
 def test_mlp_is_two_layers_and_an_activation(act, function):
     layer, x = vl.Mlp(6, 10, act), torch.randn(2, 3, 6)
@@ -98,7 +129,9 @@ def test_mlp_is_two_layers_and_an_activation(act, function):
 
 @pytest.mark.errors
 def test_mlp_names_the_activations():
-    with pytest.raises(ValueError, match="act must be one of gelu, gelu_tanh, relu; got 'swish'"):
+    with pytest.raises(
+        ValueError, match="act must be one of gelu, gelu_tanh, relu; got 'swish'"
+    ):
         vl.Mlp(6, 10, "swish")
 
 
@@ -116,7 +149,11 @@ def test_drop_path_drops_whole_images_and_keeps_the_mean():
 def test_drop_path_takes_any_shape_and_dtype(shape):
     for dtype in (torch.float32, torch.bfloat16, torch.float64):
         y = vl.DropPath(0.5).train()(torch.ones(shape, dtype=dtype))
-        assert y.shape == shape and y.dtype == dtype and set(y.unique().tolist()) <= {0.0, 2.0}
+        assert (
+            y.shape == shape
+            and y.dtype == dtype
+            and set(y.unique().tolist()) <= {0.0, 2.0}
+        )
 
 
 def test_drop_path_is_the_identity_otherwise():
@@ -131,4 +168,6 @@ def test_layer_scale():
     assert layer.gamma.shape == (4,) and layer.gamma.requires_grad
     layer(x).sum().backward()
     torch.testing.assert_close(layer.gamma.grad, x.sum((0, 1)))
-    assert torch.equal(vl.LayerScale(3, 1).gamma, torch.ones(3))  # a whole number is as good
+    assert torch.equal(
+        vl.LayerScale(3, 1).gamma, torch.ones(3)
+    )  # a whole number is as good

@@ -9,7 +9,9 @@ import torch
 import vitlib as vl
 from vitlib.model import one_page
 
-TINY = dict(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0)
+TINY = dict(
+    img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0
+)
 
 
 @pytest.mark.parametrize("pool", ["token", "avg"])
@@ -18,8 +20,22 @@ TINY = dict(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_r
     [
         {},
         dict(img_size=(8, 24), depth=3),
-        dict(img_size=24, patch_size=8, in_chans=1, num_classes=3, num_heads=3, mlp_ratio=2.7),
-        dict(img_size=(12, 6), patch_size=3, in_chans=2, embed_dim=10, num_heads=1, depth=1),
+        dict(
+            img_size=24,
+            patch_size=8,
+            in_chans=1,
+            num_classes=3,
+            num_heads=3,
+            mlp_ratio=2.7,
+        ),
+        dict(
+            img_size=(12, 6),
+            patch_size=3,
+            in_chans=2,
+            embed_dim=10,
+            num_heads=1,
+            depth=1,
+        ),
     ],
 )
 def test_logits_and_gradients_are_those_of_the_package(pool, changes):
@@ -27,7 +43,9 @@ def test_logits_and_gradients_are_those_of_the_package(pool, changes):
     torch.manual_seed(0)
     ours, page = vl.VisionTransformer(vl.ViTConfig(**fields)), one_page.ViT(**fields)
     with torch.no_grad():
-        for p in ours.parameters():  # a fresh model has biases and CLS of zeros, which nobody would miss
+        for p in (
+            ours.parameters()
+        ):  # a fresh model has biases and CLS of zeros, which nobody would miss
             p.add_(torch.randn_like(p), alpha=0.3)
     page.load_state_dict(ours.state_dict(), strict=True)
     ours.load_state_dict(page.state_dict(), strict=True)
@@ -41,13 +59,19 @@ def test_logits_and_gradients_are_those_of_the_package(pool, changes):
     assert len(gradients) == len(list(ours.parameters()))
     for name, p in ours.named_parameters():
         torch.testing.assert_close(
-            gradients[name.replace("pos_embed.weight", "pos_embed")], p.grad, rtol=1e-4, atol=1e-4
+            gradients[name.replace("pos_embed.weight", "pos_embed")],
+            p.grad,
+            rtol=1e-4,
+            atol=1e-4,
         )
 
 
 def test_it_starts_as_the_packages_model_does():
     torch.manual_seed(0)
-    ours, page = vl.VisionTransformer(vl.ViTConfig()).state_dict(), one_page.ViT().state_dict()
+    ours, page = (
+        vl.VisionTransformer(vl.ViTConfig()).state_dict(),
+        one_page.ViT().state_dict(),
+    )
     assert {name: value.shape for name, value in page.items()} == {
         name: value.shape for name, value in ours.items()
     }
@@ -58,7 +82,11 @@ def test_it_starts_as_the_packages_model_does():
 
 def test_it_is_one_page_of_torch_and_einops():
     text = inspect.getsource(one_page)
-    imported = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imported = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     roots = {
         name.split(".")[0]
         for node in imported

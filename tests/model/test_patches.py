@@ -11,9 +11,21 @@ from torch.nn import functional as F
 import vitlib as vl
 from vitlib.model.patches import PATCH_EMBEDS, init_projection
 
-DTYPES = [torch.uint8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64]
+DTYPES = [
+    torch.uint8,
+    torch.int64,
+    torch.bool,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+]
 shapes = st.tuples(
-    st.integers(0, 3), st.integers(1, 4), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5)
+    st.integers(0, 3),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.integers(1, 5),
 )
 
 
@@ -27,7 +39,13 @@ def naive_patchify(images: torch.Tensor, P: int) -> torch.Tensor:
     return torch.stack(
         [
             torch.stack(
-                [images[:, c, top + i, left + j] for i in range(P) for j in range(P) for c in range(C)], dim=1
+                [
+                    images[:, c, top + i, left + j]
+                    for i in range(P)
+                    for j in range(P)
+                    for c in range(C)
+                ],
+                dim=1,
             )
             for top in range(0, H, P)
             for left in range(0, W, P)
@@ -39,8 +57,19 @@ def naive_patchify(images: torch.Tensor, P: int) -> torch.Tensor:
 def test_patchify_golden():
     patches = vl.patchify(numbered(1, 2, 4, 4), 2)
     assert patches.shape == (1, 4, 8)
-    assert patches[0, 0].tolist() == [0, 16, 1, 17, 4, 20, 5, 21]  # (p1 p2 c): both channels of a pixel
-    assert patches[0, 1, 0] == 2 and patches[0, 2, 0] == 8  # reading order: to the right first, then down
+    assert patches[0, 0].tolist() == [
+        0,
+        16,
+        1,
+        17,
+        4,
+        20,
+        5,
+        21,
+    ]  # (p1 p2 c): both channels of a pixel
+    assert (
+        patches[0, 1, 0] == 2 and patches[0, 2, 0] == 8
+    )  # reading order: to the right first, then down
 
 
 @given(shapes, st.sampled_from(DTYPES))
@@ -92,18 +121,26 @@ def test_overlapping_patches_see_black_beyond_the_border(P, margin):
     framed = torch.zeros(2, 3, 2 * P + 2 * margin, 3 * P + 2 * margin)
     framed[:, :, margin:-margin, margin:-margin] = images
     expected = F.conv2d(framed, layer.proj.weight, layer.proj.bias, stride=P)
-    torch.testing.assert_close(layer(images), expected.flatten(2).transpose(1, 2), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        layer(images), expected.flatten(2).transpose(1, 2), rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
-    ("P", "D", "widths"), [(8, 48, (12, 24, 48)), (8, 16, (8, 8, 16)), (4, 24, (12, 24)), (2, 12, (12,))]
+    ("P", "D", "widths"),
+    [(8, 48, (12, 24, 48)), (8, 16, (8, 8, 16)), (4, 24, (12, 24)), (2, 12, (12,))],
 )
-def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu(P, D, widths):
+def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu(
+    P, D, widths
+):
     stem, x = vl.ConvStem(P, 3, D), torch.randn(2, 3, 2 * P, 3 * P)
     expected, before = {}, 3
     for i, width in enumerate(widths):
         expected |= {f"stem.{3 * i}.weight": (width, before, 3, 3)}
-        expected |= {f"stem.{3 * i + 1}.weight": (width,), f"stem.{3 * i + 1}.bias": (width,)}
+        expected |= {
+            f"stem.{3 * i + 1}.weight": (width,),
+            f"stem.{3 * i + 1}.bias": (width,),
+        }
         before = width
     expected |= {"proj.weight": (D, before, 1, 1), "proj.bias": (D,)}
     assert {name: tuple(p.shape) for name, p in stem.state_dict().items()} == expected
@@ -113,10 +150,17 @@ def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu
     for i in range(len(widths)):
         conv, gain, shift = list(weights.values())[3 * i : 3 * i + 3]
         x = F.conv2d(F.pad(x, (1, 1, 1, 1)), conv, stride=2)
-        mean, variance = x.mean((1, 2, 3), keepdim=True), x.var((1, 2, 3), correction=0, keepdim=True)
-        x = (x - mean) / (variance + 1e-5).sqrt() * gain[:, None, None] + shift[:, None, None]
+        mean, variance = (
+            x.mean((1, 2, 3), keepdim=True),
+            x.var((1, 2, 3), correction=0, keepdim=True),
+        )
+        x = (x - mean) / (variance + 1e-5).sqrt() * gain[:, None, None] + shift[
+            :, None, None
+        ]
         x = x.clamp_min(0)
-    by_rows = torch.stack([x[:, :, row, col] for row in range(2) for col in range(3)], dim=1)
+    by_rows = torch.stack(
+        [x[:, :, row, col] for row in range(2) for col in range(3)], dim=1
+    )
     by_hand = by_rows @ weights["proj.weight"].flatten(1).T + weights["proj.bias"]
     torch.testing.assert_close(tokens, by_hand, rtol=1e-4, atol=1e-4)
 
@@ -126,12 +170,19 @@ def test_a_dark_image_is_normalised_by_what_little_it_has():
     stem, x = vl.ConvStem(2, 1, 4), 1e-3 * torch.randn(1, 1, 4, 4)
     seen = F.conv2d(F.pad(x, (1, 1, 1, 1)), stem.stem[0].weight, stride=2)
     spread = (seen.var(correction=0) + 1e-5).sqrt()
-    torch.testing.assert_close(stem.stem[:2](x), (seen - seen.mean()) / spread, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(
+        stem.stem[:2](x), (seen - seen.mean()) / spread, rtol=1e-4, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
     ("P", "D", "widths"),
-    [(2, 8, (32,)), (4, 96, (64, 96)), (8, 96, (32, 64, 96)), (16, 20, (32, 32, 32, 32))],
+    [
+        (2, 8, (32,)),
+        (4, 96, (64, 96)),
+        (8, 96, (32, 64, 96)),
+        (16, 20, (32, 32, 32, 32)),
+    ],
 )
 def test_the_hybrids_patches_are_the_places_of_its_feature_map(P, D, widths):
     layer = vl.HybridPatchEmbed(P, 3, D)
@@ -139,7 +190,10 @@ def test_the_hybrids_patches_are_the_places_of_its_feature_map(P, D, widths):
     images = torch.randn(2, 3, 3 * P, 2 * P)
     features = layer.backbone.forward_features(images)
     assert features.shape == (2, widths[-1], 3, 2)
-    slow = torch.stack([layer.proj(features)[:, :, row, col] for row in range(3) for col in range(2)], dim=1)
+    slow = torch.stack(
+        [layer.proj(features)[:, :, row, col] for row in range(3) for col in range(2)],
+        dim=1,
+    )
     torch.testing.assert_close(layer(images), slow)
 
 
@@ -147,7 +201,9 @@ def test_the_hybrid_is_a_vit_whose_other_parts_are_the_same():
     cfg = vl.ViTConfig(img_size=16, embed_dim=24, depth=1, patch_embed="hybrid")
     model = vl.VisionTransformer(cfg)
     plain = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=24, depth=1))
-    rest = [key for key in model.state_dict() if not key.startswith("patch_embed.backbone.")]
+    rest = [
+        key for key in model.state_dict() if not key.startswith("patch_embed.backbone.")
+    ]
     assert sorted(rest) == sorted(plain.state_dict())
     assert model(torch.randn(2, 3, 16, 16)).shape == (2, 10)
     assert model.attention_maps(torch.randn(1, 3, 16, 16)).shape == (1, 1, 3, 17, 17)
@@ -160,7 +216,10 @@ def test_a_projection_starts_as_a_normal_of_one_over_the_root_of_its_inputs(laye
     assert init_projection(layer) is layer and not layer.bias.any()
     weights = layer.weight.detach().flatten().numpy()
     assert stats.kstest(weights, stats.norm(0, 48**-0.5).cdf).pvalue > 1e-5
-    assert weights.std() == pytest.approx(48**-0.5, rel=0.03) and abs(weights.mean()) < 0.007
+    assert (
+        weights.std() == pytest.approx(48**-0.5, rel=0.03)
+        and abs(weights.mean()) < 0.007
+    )
 
 
 @pytest.mark.parametrize("kind", PATCH_EMBEDS)
@@ -175,7 +234,9 @@ def test_tokens_start_with_the_pixels_variance(kind):
 @pytest.mark.parametrize("kind", PATCH_EMBEDS)
 def test_an_images_tokens_do_not_depend_on_the_batch(kind):
     layer, images = PATCH_EMBEDS[kind](4, 3, 16), torch.randn(3, 3, 8, 8)
-    torch.testing.assert_close(layer(images)[1:2], layer(images[1:2]), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        layer(images)[1:2], layer(images[1:2]), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.errors
@@ -183,8 +244,18 @@ def test_an_images_tokens_do_not_depend_on_the_batch(kind):
     ("shape", "P", "size", "message"),
     [
         ((1, 4, 47), 4, 8, r"with P = 4, got \(1, 4, 47\)"),
-        ((1, 4, 48), 4, 9, "image height 9 is not a multiple of patch_size 4; try 8 or 12"),
-        ((1, 4, 48), 4, (8, 10), "image width 10 is not a multiple of patch_size 4; try 8 or 12"),
+        (
+            (1, 4, 48),
+            4,
+            9,
+            "image height 9 is not a multiple of patch_size 4; try 8 or 12",
+        ),
+        (
+            (1, 4, 48),
+            4,
+            (8, 10),
+            "image width 10 is not a multiple of patch_size 4; try 8 or 12",
+        ),
         ((1, 4, 48), 4, (8, 12), "an image of 8 x 12 has 6 patches of side 4, got 4"),
     ],
 )
@@ -204,7 +275,10 @@ def test_stem_and_hybrid_refuse_what_they_cannot_halve(layer, P):
 @pytest.mark.errors
 @pytest.mark.parametrize("kind", PATCH_EMBEDS)
 def test_embeddings_refuse_images_that_do_not_divide(kind):
-    with pytest.raises(ValueError, match="image height 30 is not a multiple of patch_size 4; try 28 or 32"):
+    with pytest.raises(
+        ValueError,
+        match="image height 30 is not a multiple of patch_size 4; try 28 or 32",
+    ):
         PATCH_EMBEDS[kind](4, 3, 8)(torch.zeros(1, 3, 30, 32))
 
 
@@ -221,12 +295,18 @@ def test_patch_drop_leaves_out_other_patches_of_each_image_and_keeps_cls():
 
 def test_patch_drop_keeps_each_patch_as_often():
     torch.manual_seed(0)
-    kept = vl.PatchDrop(0.5)(torch.arange(9.0).view(1, 9, 1).expand(4000, -1, -1))[:, 1:].flatten().long()
+    kept = (
+        vl.PatchDrop(0.5)(torch.arange(9.0).view(1, 9, 1).expand(4000, -1, -1))[:, 1:]
+        .flatten()
+        .long()
+    )
     shares = kept.bincount(minlength=9)[1:] / 4000
     assert (shares - 0.5).abs().max() < 0.03
 
 
-@pytest.mark.parametrize("layer", [vl.PatchDrop(0.0), vl.PatchDrop(0.5).eval(), vl.PatchDrop()])
+@pytest.mark.parametrize(
+    "layer", [vl.PatchDrop(0.0), vl.PatchDrop(0.5).eval(), vl.PatchDrop()]
+)
 def test_patch_drop_is_the_identity_otherwise(layer):
     x = torch.randn(2, 5, 3)
     assert layer(x) is x

@@ -19,13 +19,18 @@ def test_sincos_golden():
     frequencies = torch.tensor([1.0, 0.01])
     position = torch.tensor([1.0, 2.0])  # row 1, column 2: the last
     row, col = position[0] * frequencies, position[1] * frequencies
-    torch.testing.assert_close(table[5], torch.cat([row.sin(), row.cos(), col.sin(), col.cos()]))
+    torch.testing.assert_close(
+        table[5], torch.cat([row.sin(), row.cos(), col.sin(), col.cos()])
+    )
     assert torch.equal(table[0], torch.tensor([0.0, 0, 1, 1, 0, 0, 1, 1]))
 
 
 @pytest.mark.errors
 def test_sincos_refuses():
-    with pytest.raises(ValueError, match="sincos_2d splits embed_dim in four; 10 is not a multiple of 4"):
+    with pytest.raises(
+        ValueError,
+        match="sincos_2d splits embed_dim in four; 10 is not a multiple of 4",
+    ):
         vl.sincos_2d((2, 2), 10)
 
 
@@ -43,7 +48,12 @@ def test_the_interface_of_every_kind(kind):
     assert pos.grid == (5, 3) and pos.table().shape == (1, 16, 8)
     assert pos(torch.zeros(1, 16, 8)).shape == (1, 16, 8)
     if bias is not None:
-        assert bias.shape == (1, 2, 13, 13) and pos.attention_bias().shape == (1, 2, 16, 16)
+        assert bias.shape == (1, 2, 13, 13) and pos.attention_bias().shape == (
+            1,
+            2,
+            16,
+            16,
+        )
 
 
 @pytest.mark.parametrize("kind", ["learned", "learned2d", "relative"])
@@ -73,7 +83,9 @@ def test_learned2d_resamples_rows_as_a_grid_would():
     pos = POS_EMBEDS["learned2d"]((4, 5), 8, 2)
     whole = vl.resample_pos_embed(pos.table().detach(), (7, 3), (4, 5))
     pos.resample((7, 3))
-    torch.testing.assert_close(pos.table(), whole, rtol=0, atol=1e-6)  # separable: both ways agree
+    torch.testing.assert_close(
+        pos.table(), whole, rtol=0, atol=1e-6
+    )  # separable: both ways agree
 
 
 def test_sincos_is_fixed_and_keeps_each_place_of_the_picture():
@@ -81,11 +93,21 @@ def test_sincos_is_fixed_and_keeps_each_place_of_the_picture():
     assert not list(pos.parameters()) and not pos.state_dict()
     assert torch.equal(pos.table()[0, 1:], vl.sincos_2d((3, 3), 8))
     pos.resample((2, 5))
-    assert torch.equal(pos.table()[0, 1:], vl.sincos_2d((2, 5), 8, (3, 3))) and not pos.table()[0, 0].any()
-    pos.resample((9, 3))  # each old row has three new ones, the middle one at its own place
-    assert torch.equal(pos.table()[0, 1:].unflatten(0, (9, 3))[1::3].flatten(0, 1), vl.sincos_2d((3, 3), 8))
+    assert (
+        torch.equal(pos.table()[0, 1:], vl.sincos_2d((2, 5), 8, (3, 3)))
+        and not pos.table()[0, 0].any()
+    )
+    pos.resample(
+        (9, 3)
+    )  # each old row has three new ones, the middle one at its own place
+    assert torch.equal(
+        pos.table()[0, 1:].unflatten(0, (9, 3))[1::3].flatten(0, 1),
+        vl.sincos_2d((3, 3), 8),
+    )
     pos.resample((3, 3))
-    assert not pos.state_dict() and torch.equal(pos.table()[0, 1:], vl.sincos_2d((3, 3), 8))
+    assert not pos.state_dict() and torch.equal(
+        pos.table()[0, 1:], vl.sincos_2d((3, 3), 8)
+    )
 
 
 @pytest.mark.parametrize(("side", "first"), [(6, 1 / 6), (8, 0.0), (12, -1 / 6)])
@@ -94,8 +116,12 @@ def test_fractional_places_are_the_centres_of_the_patches(side, first):
     # sin(row w), the lowest w
     slow = vl.sincos_2d((side, side), 400, (8, 8)).unflatten(0, (side, side))[:, 0, 99]
     rows = slow * 10000**0.99
-    torch.testing.assert_close(rows[[0, -1]], torch.tensor([first, 7 - first]), atol=2e-4, rtol=0)
-    torch.testing.assert_close(rows.diff(), torch.full((side - 1,), 8 / side), atol=2e-4, rtol=0)
+    torch.testing.assert_close(
+        rows[[0, -1]], torch.tensor([first, 7 - first]), atol=2e-4, rtol=0
+    )
+    torch.testing.assert_close(
+        rows.diff(), torch.full((side - 1,), 8 / side), atol=2e-4, rtol=0
+    )
 
 
 def test_sincos_resampled_is_loaded_alike():
@@ -127,7 +153,9 @@ def test_relative_bias_resamples_offsets():
         pos.bias.copy_(torch.linspace(-1, 1, 7)[None, :, None].expand(2, 7, 7))
     pos.resample((8, 8))
     assert pos.bias.shape == (2, 15, 15)
-    torch.testing.assert_close(pos.bias[:, 7], torch.zeros(2, 15), rtol=0, atol=1e-5)  # no offset stays none
+    torch.testing.assert_close(
+        pos.bias[:, 7], torch.zeros(2, 15), rtol=0, atol=1e-5
+    )  # no offset stays none
     assert (pos.bias[:, 1:, 0] > pos.bias[:, :-1, 0]).all()
 
 
@@ -140,7 +168,12 @@ def test_resampling_to_the_same_grid_is_the_identity(grid, prefix):
     assert torch.equal(vl.resample_pos_embed(table, grid, grid, prefix), table)
 
 
-@given(GRIDS, GRIDS, st.integers(0, 2), st.sampled_from([torch.float32, torch.float16, torch.bfloat16]))
+@given(
+    GRIDS,
+    GRIDS,
+    st.integers(0, 2),
+    st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
+)
 def test_resampling_keeps_prefix_dtype_and_constants(old, new, prefix, dtype):
     torch.manual_seed(0)
     table = torch.randn(1, prefix + old[0] * old[1], 4).to(dtype)
@@ -149,17 +182,24 @@ def test_resampling_keeps_prefix_dtype_and_constants(old, new, prefix, dtype):
     assert torch.equal(result[:, :prefix], table[:, :prefix])
     ones = vl.resample_pos_embed(torch.ones_like(table), new, old, prefix)
     torch.testing.assert_close(
-        ones, torch.ones_like(ones), rtol=0, atol=1e-2 if dtype != torch.float32 else 1e-5
+        ones,
+        torch.ones_like(ones),
+        rtol=0,
+        atol=1e-2 if dtype != torch.float32 else 1e-5,
     )
 
 
 def test_resampling_is_timms(timm):
     from timm.layers import resample_abs_pos_embed
 
-    @given(GRIDS, GRIDS.filter(lambda new: new[1] > 1), st.integers(0, 2))  # one column: see the test below
+    @given(
+        GRIDS, GRIDS.filter(lambda new: new[1] > 1), st.integers(0, 2)
+    )  # one column: see the test below
     def check(old, new, prefix):
         table = torch.randn(1, prefix + old[0] * old[1], 5)
-        expected = resample_abs_pos_embed(table, list(new), list(old), num_prefix_tokens=prefix)
+        expected = resample_abs_pos_embed(
+            table, list(new), list(old), num_prefix_tokens=prefix
+        )
         result = vl.resample_pos_embed(table, new, old, num_prefix_tokens=prefix)
         torch.testing.assert_close(result, expected, rtol=0, atol=0)
 
@@ -167,16 +207,26 @@ def test_resampling_is_timms(timm):
 
 
 def test_height_and_width_are_not_swapped():
-    rows = torch.arange(4.0)[:, None].expand(4, 6).reshape(1, 24, 1)  # each position holds its row
-    wide = vl.resample_pos_embed(rows, (4, 12), (4, 6), num_prefix_tokens=0).reshape(4, 12)
-    torch.testing.assert_close(wide, torch.arange(4.0)[:, None].expand(4, 12), rtol=0, atol=1e-5)
+    rows = (
+        torch.arange(4.0)[:, None].expand(4, 6).reshape(1, 24, 1)
+    )  # each position holds its row
+    wide = vl.resample_pos_embed(rows, (4, 12), (4, 6), num_prefix_tokens=0).reshape(
+        4, 12
+    )
+    torch.testing.assert_close(
+        wide, torch.arange(4.0)[:, None].expand(4, 12), rtol=0, atol=1e-5
+    )
 
 
 def test_resampling_keeps_a_smooth_ramp():
     ramp = torch.linspace(-1, 1, 16)[:, None].expand(16, 16).reshape(1, 256, 1)
     up = vl.resample_pos_embed(ramp, (32, 32), num_prefix_tokens=0).reshape(32, 32)
-    positions = (torch.arange(32) + 0.5) / 32 * 16 - 0.5  # where the new rows lie among the old
-    torch.testing.assert_close(up[4:-4, 0], (positions / 15 * 2 - 1)[4:-4], rtol=0, atol=1e-4)
+    positions = (
+        torch.arange(32) + 0.5
+    ) / 32 * 16 - 0.5  # where the new rows lie among the old
+    torch.testing.assert_close(
+        up[4:-4, 0], (positions / 15 * 2 - 1)[4:-4], rtol=0, atol=1e-4
+    )
 
 
 @given(GRIDS, GRIDS)
@@ -185,7 +235,8 @@ def test_resampling_is_separable(old, new):
     result is one column wide (seen in 2.13): it repeats the first row."""
     grid = torch.randn(1, 2, *old)
     rows, cols = (
-        resample_grid(torch.eye(n)[None, :, None], (1, m))[0, :, 0].T for n, m in zip(old, new, strict=True)
+        resample_grid(torch.eye(n)[None, :, None], (1, m))[0, :, 0].T
+        for n, m in zip(old, new, strict=True)
     )
     expected = torch.einsum("ij,bdjk,lk->bdil", rows, grid, cols)
     torch.testing.assert_close(resample_grid(grid, new), expected, rtol=0, atol=1e-5)
@@ -196,10 +247,26 @@ def test_resampling_is_separable(old, new):
     ("shape", "options", "message"),
     [
         ((2, 17, 4), {}, r"expected pos_embed of shape \(1, T, D\), got \(2, 17, 4\)"),
-        ((1, 17, 4), dict(num_prefix_tokens=17), r"num_prefix_tokens must be in \[0, 17\), got 17"),
-        ((1, 17, 4), dict(num_prefix_tokens=-1), r"num_prefix_tokens must be in \[0, 17\), got -1"),
-        ((1, 16, 4), {}, r"15 patch positions are not a square grid; give old_grid=\(rows, columns\)"),
-        ((1, 17, 4), dict(old_grid=(3, 5)), r"old_grid \(3, 5\) has 15 places, but pos_embed has 16"),
+        (
+            (1, 17, 4),
+            dict(num_prefix_tokens=17),
+            r"num_prefix_tokens must be in \[0, 17\), got 17",
+        ),
+        (
+            (1, 17, 4),
+            dict(num_prefix_tokens=-1),
+            r"num_prefix_tokens must be in \[0, 17\), got -1",
+        ),
+        (
+            (1, 16, 4),
+            {},
+            r"15 patch positions are not a square grid; give old_grid=\(rows, columns\)",
+        ),
+        (
+            (1, 17, 4),
+            dict(old_grid=(3, 5)),
+            r"old_grid \(3, 5\) has 15 places, but pos_embed has 16",
+        ),
     ],
 )
 def test_resample_refuses(shape, options, message):
@@ -222,29 +289,45 @@ def test_rotary_scores_depend_on_offsets_alone_and_cls_does_not_turn():
     pairs = torch.view_as_complex(q[0, 0, 6].view(4, 2))  # patch 5: row 1, column 1
     angles = torch.tensor([1, 0.1, 1, 0.1])
     torch.testing.assert_close(
-        torch.view_as_complex(pos.turn(q)[0, 0, 6].view(4, 2)), pairs * torch.polar(torch.ones(4), angles)
+        torch.view_as_complex(pos.turn(q)[0, 0, 6].view(4, 2)),
+        pairs * torch.polar(torch.ones(4), angles),
     )
 
 
 def test_a_model_with_rotary_positions_knows_places_and_shows_what_it_uses():
     torch.manual_seed(0)
     cfg = vl.ViTConfig(
-        patch_size=8, embed_dim=32, depth=2, num_heads=2, global_pool="avg", pos_embed="rope", init_std=0.3
+        patch_size=8,
+        embed_dim=32,
+        depth=2,
+        num_heads=2,
+        global_pool="avg",
+        pos_embed="rope",
+        init_std=0.3,
     )
-    model, images = vl.VisionTransformer(cfg).eval(), torch.randn(2, 3, 32, 32).clamp(-1, 1)
+    model, images = (
+        vl.VisionTransformer(cfg).eval(),
+        torch.randn(2, 3, 32, 32).clamp(-1, 1),
+    )
     shuffled = vl.unpatchify(vl.patchify(images, 8)[:, torch.randperm(16)], 8, 32)
-    plain = vl.VisionTransformer(vl.ViTConfig(**{**vars(cfg), "pos_embed": "none"})).eval()
+    plain = vl.VisionTransformer(
+        vl.ViTConfig(**{**vars(cfg), "pos_embed": "none"})
+    ).eval()
     plain.load_state_dict(model.state_dict())
     assert (model(images) - model(shuffled)).abs().max() > 1e-4
     torch.testing.assert_close(plain(images), plain(shuffled), atol=1e-5, rtol=1e-5)
     block, x = model.blocks[0], model.embed(images)
     q, k, v = block.attn.project(block.norm1(x))
     mixed = (model.attention_maps(images, [0])[0] @ v).transpose(1, 2).flatten(2)
-    torch.testing.assert_close(block.attn(block.norm1(x)), block.attn.proj(mixed), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        block.attn(block.norm1(x)), block.attn.proj(mixed), atol=1e-5, rtol=1e-5
+    )
     assert model.with_img_size(48)(torch.zeros(1, 3, 48, 48)).shape == (1, 10)
 
 
 @pytest.mark.errors
 def test_rotary_positions_refuse_heads_that_do_not_go_in_quarters():
-    with pytest.raises(ValueError, match="a head's width must be a multiple of 4, got 20 / 2 = 10"):
+    with pytest.raises(
+        ValueError, match="a head's width must be a multiple of 4, got 20 / 2 = 10"
+    ):
         vl.ViTConfig(embed_dim=20, num_heads=2, pos_embed="rope")

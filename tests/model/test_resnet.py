@@ -13,9 +13,16 @@ from vitlib.model.resnet import GroupNormAct
 
 # timm rounds a block's inner width to multiples of 8
 TINY = vl.ResNetConfig(
-    img_size=16, num_classes=5, widths=(32, 64), depths=(2, 1), stem_stride=1, num_groups=4
+    img_size=16,
+    num_classes=5,
+    widths=(32, 64),
+    depths=(2, 1),
+    stem_stride=1,
+    num_groups=4,
 )
-R50 = dict(widths=(256, 512, 1024, 2048), depths=(3, 4, 6, 3), stem_stride=4, num_groups=32)
+R50 = dict(
+    widths=(256, 512, 1024, 2048), depths=(3, 4, 6, 3), stem_stride=4, num_groups=32
+)
 
 
 def built(cfg: vl.ResNetConfig, seed: int = 0) -> vl.ResNet:
@@ -41,7 +48,9 @@ def timms(timm, cfg: vl.ResNetConfig) -> nn.Module:
         bottle_ratio=0.25,
     )
     if cfg.stem_stride < 4:
-        conv = library.StdConv2d(cfg.in_chans, cfg.widths[0] // 4, 3, stride=cfg.stem_stride)
+        conv = library.StdConv2d(
+            cfg.in_chans, cfg.widths[0] // 4, 3, stride=cfg.stem_stride
+        )
         model.stem = nn.Sequential(OrderedDict(conv=conv))
     return model.eval()
 
@@ -51,20 +60,28 @@ def timms(timm, cfg: vl.ResNetConfig) -> nn.Module:
     [
         TINY,
         vl.ResNetConfig(widths=(32, 64, 64), depths=(1, 2, 1), in_chans=1),
-        vl.ResNetConfig(img_size=64, widths=(64, 128), depths=(1, 2), stem_stride=4, num_groups=16),
+        vl.ResNetConfig(
+            img_size=64, widths=(64, 128), depths=(1, 2), stem_stride=4, num_groups=16
+        ),
     ],
 )
 def test_weights_and_logits_are_timms(timm, cfg):
     model, theirs = built(cfg), timms(timm, cfg)
     state = OrderedDict(
-        (key.replace("head.", "head.fc."), value[..., None, None] if key == "head.weight" else value)
+        (
+            key.replace("head.", "head.fc."),
+            value[..., None, None] if key == "head.weight" else value,
+        )
         for key, value in model.state_dict().items()
     )
     assert list(state) == list(theirs.state_dict())
     theirs.load_state_dict(state)
     images = torch.randn(2, cfg.in_chans, cfg.image_shape[0], cfg.image_shape[1] + 8)
     torch.testing.assert_close(
-        model.forward_features(images), theirs.forward_features(images), rtol=1e-4, atol=1e-4
+        model.forward_features(images),
+        theirs.forward_features(images),
+        rtol=1e-4,
+        atol=1e-4,
     )
     torch.testing.assert_close(model(images), theirs(images), rtol=1e-4, atol=1e-4)
 
@@ -73,7 +90,12 @@ def test_the_papers_r50_has_its_size():
     with torch.device("meta"):
         model = vl.ResNet(vl.ResNetConfig(224, num_classes=1000, **R50))
     assert vl.count_parameters(model) == 25_549_352  # BiT's R50x1 with 1000 classes
-    assert model.forward_features(torch.empty(1, 3, 224, 224, device="meta")).shape == (1, 2048, 7, 7)
+    assert model.forward_features(torch.empty(1, 3, 224, 224, device="meta")).shape == (
+        1,
+        2048,
+        7,
+        7,
+    )
 
 
 def test_the_default_costs_about_what_the_quick_vit_costs():
@@ -129,10 +151,15 @@ def test_a_block_whose_last_convolution_is_zero_is_its_stream(stride, downsample
     torch.testing.assert_close(block(x), stream)
 
 
-@pytest.mark.parametrize(("stem_stride", "size", "num_classes"), [(1, 8, 10), (2, 4, 10), (4, 2, 0)])
+@pytest.mark.parametrize(
+    ("stem_stride", "size", "num_classes"), [(1, 8, 10), (2, 4, 10), (4, 2, 0)]
+)
 def test_features_are_a_map_and_pooling_is_its_mean(stem_stride, size, num_classes):
     cfg = vl.ResNetConfig(
-        widths=(32, 64, 64), depths=(1, 1, 1), stem_stride=stem_stride, num_classes=num_classes
+        widths=(32, 64, 64),
+        depths=(1, 1, 1),
+        stem_stride=stem_stride,
+        num_classes=num_classes,
     )
     model = built(cfg)
     images = torch.randn(2, 3, 32, 48)
@@ -140,12 +167,16 @@ def test_features_are_a_map_and_pooling_is_its_mean(stem_stride, size, num_class
     assert features.shape == (2, 64, size, size * 3 // 2)
     pooled = torch.stack([image.flatten(1).mean(1) for image in features])
     torch.testing.assert_close(model.pool(features), pooled)
-    torch.testing.assert_close(model(images), model.head(pooled) if num_classes else pooled)
+    torch.testing.assert_close(
+        model(images), model.head(pooled) if num_classes else pooled
+    )
 
 
 def test_the_first_loss_is_that_of_a_guess():
     torch.manual_seed(0)
-    loss = F.cross_entropy(vl.ResNet(vl.ResNetConfig())(torch.randn(64, 3, 32, 32)), torch.arange(64) % 10)
+    loss = F.cross_entropy(
+        vl.ResNet(vl.ResNetConfig())(torch.randn(64, 3, 32, 32)), torch.arange(64) % 10
+    )
     assert abs(loss.item() - 2.303) < 0.2
 
 
@@ -156,9 +187,15 @@ def test_the_first_loss_is_that_of_a_guess():
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (torch.zeros(1, 1, 16, 16), r"of shape \(B, 3, H, W\), got .*; the model takes 3 channels"),
+        (
+            torch.zeros(1, 1, 16, 16),
+            r"of shape \(B, 3, H, W\), got .*; the model takes 3 channels",
+        ),
         (torch.zeros(3, 16, 16), "add the batch axis with images"),
-        (torch.zeros(1, 3, 16, 16, dtype=torch.uint8), "expected normalised float images, got torch.uint8"),
+        (
+            torch.zeros(1, 3, 16, 16, dtype=torch.uint8),
+            "expected normalised float images, got torch.uint8",
+        ),
     ],
 )
 def test_images_that_do_not_fit(images, message):

@@ -16,7 +16,9 @@ import vitlib as vl
 from vitlib.config import CHOICES
 from vitlib.model.encoder import BLOCKS, Block
 
-TINY = vl.ViTConfig(img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0)
+TINY = vl.ViTConfig(
+    img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0
+)
 VARIANTS = {
     "default": TINY,
     "avg": replace(TINY, global_pool="avg"),
@@ -38,18 +40,28 @@ VARIANTS = {
     "dropout": replace(TINY, drop_rate=0.1, attn_drop_rate=0.1, drop_path_rate=0.2),
     "grey": replace(TINY, in_chans=1),
     "axial": replace(TINY, attention="axial"),
-    "axial, avg, relative": replace(TINY, attention="axial", global_pool="avg", pos_embed="relative"),
-    "axial, post, rectangle": replace(TINY, attention="axial", norm_order="post", img_size=(8, 24)),
+    "axial, avg, relative": replace(
+        TINY, attention="axial", global_pool="avg", pos_embed="relative"
+    ),
+    "axial, post, rectangle": replace(
+        TINY, attention="axial", norm_order="post", img_size=(8, 24)
+    ),
     "every": replace(TINY, pos_at="every"),
-    "every, 2-D, axial": replace(TINY, pos_at="every", pos_embed="learned2d", attention="axial"),
+    "every, 2-D, axial": replace(
+        TINY, pos_at="every", pos_embed="learned2d", attention="axial"
+    ),
     "shared": replace(TINY, pos_at="shared"),
     "shared, sincos": replace(TINY, pos_at="shared", pos_embed="sincos2d"),
 }
-every_variant = pytest.mark.parametrize("cfg", [pytest.param(c, id=name) for name, c in VARIANTS.items()])
+every_variant = pytest.mark.parametrize(
+    "cfg", [pytest.param(c, id=name) for name, c in VARIANTS.items()]
+)
 CLOSE = dict(rtol=1e-5, atol=1e-5)
 
 
-def make(cfg: vl.ViTConfig, seed: int = 0, lively: bool = False) -> vl.VisionTransformer:
+def make(
+    cfg: vl.ViTConfig, seed: int = 0, lively: bool = False
+) -> vl.VisionTransformer:
     """A model in evaluation mode; `lively` weights are large enough for every part to matter."""
     torch.manual_seed(seed)
     model = vl.VisionTransformer(cfg).eval()
@@ -61,7 +73,9 @@ def make(cfg: vl.ViTConfig, seed: int = 0, lively: bool = False) -> vl.VisionTra
 
 
 def images_for(cfg: vl.ViTConfig, B: int = 3) -> torch.Tensor:
-    return torch.randn(B, cfg.in_chans, *cfg.image_shape, generator=torch.Generator().manual_seed(1))
+    return torch.randn(
+        B, cfg.in_chans, *cfg.image_shape, generator=torch.Generator().manual_seed(1)
+    )
 
 
 # --- timm ------------------------------------------------------------------------------------------------------
@@ -98,15 +112,21 @@ def timms(timm, cfg: vl.ViTConfig):
 )
 def test_timms_weights_load_and_give_its_logits(timm, cfg):
     theirs, ours = timms(timm, cfg), make(cfg, seed=1)
-    for p in theirs.parameters():  # biases, CLS and norms as well: a fresh model has zeros and ones there
+    for p in (
+        theirs.parameters()
+    ):  # biases, CLS and norms as well: a fresh model has zeros and ones there
         torch.nn.init.normal_(p, std=0.1)
     state = theirs.state_dict()
-    assert {k: v.shape for k, v in ours.state_dict().items()} == {k: v.shape for k, v in state.items()}
+    assert {k: v.shape for k, v in ours.state_dict().items()} == {
+        k: v.shape for k, v in state.items()
+    }
     ours.load_state_dict(state, strict=True)
     x = images_for(cfg)
     with torch.no_grad():
         torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
-        torch.testing.assert_close(ours.forward_features(x), theirs.forward_features(x), **CLOSE)
+        torch.testing.assert_close(
+            ours.forward_features(x), theirs.forward_features(x), **CLOSE
+        )
     back = timms(timm, cfg)
     back.load_state_dict(ours.state_dict(), strict=True)
     assert all(torch.equal(back.state_dict()[k], state[k]) for k in state)
@@ -115,7 +135,10 @@ def test_timms_weights_load_and_give_its_logits(timm, cfg):
 def test_missing_weights_are_named_as_in_the_state_dict():
     model, state = make(TINY), make(TINY).state_dict()
     del state["pos_embed"], state["norm.bias"]
-    assert model.load_state_dict(state, strict=False).missing_keys == ["norm.bias", "pos_embed"]
+    assert model.load_state_dict(state, strict=False).missing_keys == [
+        "norm.bias",
+        "pos_embed",
+    ]
     with pytest.raises(RuntimeError, match='Missing key.*"norm.bias", "pos_embed"'):
         model.load_state_dict(state)
 
@@ -137,7 +160,9 @@ def test_timms_model_at_another_size(timm):
 def test_shapes(cfg):
     model, x = make(cfg), images_for(cfg)
     T = 1 + cfg.num_patches
-    assert model.embed(x).shape == model.forward_features(x).shape == (3, T, cfg.embed_dim)
+    assert (
+        model.embed(x).shape == model.forward_features(x).shape == (3, T, cfg.embed_dim)
+    )
     assert model(x).shape == (3, cfg.num_classes or cfg.embed_dim)
     maps = model.attention_maps(x)
     assert maps.shape == (len(model.blocks), 3, cfg.num_heads, T, T)
@@ -150,7 +175,9 @@ def test_images_do_not_see_each_other(cfg):
     with torch.no_grad():
         together = model(x)
         torch.testing.assert_close(together[2:3], model(x[2:3]), rtol=1e-4, atol=1e-4)
-        torch.testing.assert_close(together.flip(0), model(x.flip(0)), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            together.flip(0), model(x.flip(0)), rtol=1e-4, atol=1e-4
+        )
 
 
 @every_variant
@@ -158,7 +185,11 @@ def test_gradients_reach_every_parameter(cfg):
     model, x = make(cfg).train(), images_for(cfg)
     names = {n for n, _ in model.named_parameters()}
     model(x).square().sum().backward()
-    reached = {n for n, p in model.named_parameters() if p.grad is not None and p.grad.abs().sum() > 0}
+    reached = {
+        n
+        for n, p in model.named_parameters()
+        if p.grad is not None and p.grad.abs().sum() > 0
+    }
     # with zero output biases the CLS token's own slot still mixes into the patches; a key's bias shifts every score
     # of a row alike, and the softmax does not see it
     assert names == reached
@@ -228,7 +259,9 @@ def test_another_image_size(cfg):
     fresh = make(other.cfg)
     fresh.load_state_dict(other.state_dict(), strict=True)
     assert torch.equal(fresh(images_for(other.cfg)), other(images_for(other.cfg)))
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())  # a copy
+    assert all(
+        torch.equal(value, before[name]) for name, value in model.state_dict().items()
+    )  # a copy
 
 
 # --- positions and order ----------------------------------------------------------------------------------------
@@ -239,16 +272,28 @@ def shuffle_patches(images: torch.Tensor, order: torch.Tensor, P: int) -> torch.
 
 
 @settings(max_examples=15)
-@given(st.permutations(range(16)), st.sampled_from(["token", "avg"]), st.sampled_from(["pre", "post"]))
+@given(
+    st.permutations(range(16)),
+    st.sampled_from(["token", "avg"]),
+    st.sampled_from(["pre", "post"]),
+)
 def test_without_positions_patches_are_a_set(order, pool, norm_order):
-    model = make(replace(TINY, pos_embed="none", global_pool=pool, norm_order=norm_order), lively=True)
+    model = make(
+        replace(TINY, pos_embed="none", global_pool=pool, norm_order=norm_order),
+        lively=True,
+    )
     x, order = images_for(TINY), torch.tensor(order)
     shuffled = shuffle_patches(x, order, TINY.patch_size)
     with torch.no_grad():
-        torch.testing.assert_close(model(shuffled), model(x), rtol=1e-4, atol=1e-4)  # invariant
+        torch.testing.assert_close(
+            model(shuffled), model(x), rtol=1e-4, atol=1e-4
+        )  # invariant
         tokens = model.forward_features(x)[:, 1:]
         torch.testing.assert_close(
-            model.forward_features(shuffled)[:, 1:], tokens[:, order], rtol=1e-4, atol=1e-4
+            model.forward_features(shuffled)[:, 1:],
+            tokens[:, order],
+            rtol=1e-4,
+            atol=1e-4,
         )
 
 
@@ -259,7 +304,10 @@ def test_embed_is_equation_1():
     model, x = make(TINY, lively=True), images_for(TINY)
     E = vl.conv_to_linear(model.patch_embed.proj.weight)
     patches = vl.patchify(x, 4) @ E.T + model.patch_embed.proj.bias
-    z0 = torch.cat([model.cls_token.expand(3, 1, 24), patches], dim=1) + model.pos_embed.table()
+    z0 = (
+        torch.cat([model.cls_token.expand(3, 1, 24), patches], dim=1)
+        + model.pos_embed.table()
+    )
     torch.testing.assert_close(model.embed(x), z0, **CLOSE)
 
 
@@ -267,7 +315,10 @@ def test_embed_is_equation_1():
 @pytest.mark.parametrize("pool", ["token", "avg"])
 def test_pooling_and_head_are_equation_4(pool, head):
     changes = {"head": head} if head else {"num_classes": 0}
-    model, x = make(replace(TINY, global_pool=pool, **changes), lively=True), images_for(TINY)
+    model, x = (
+        make(replace(TINY, global_pool=pool, **changes), lively=True),
+        images_for(TINY),
+    )
     tokens = model.forward_features(x)
     logits = tokens[:, 0] if pool == "token" else tokens[:, 1:].mean(1)
     if head == "mlp":
@@ -281,7 +332,10 @@ def test_pooling_and_head_are_equation_4(pool, head):
 @pytest.mark.parametrize("pos_embed", ["learned", "sincos2d", "none"])
 def test_dropout_comes_after_the_positions(pos_embed):
     """Whole tokens' channels are 0, their positions, too; CLS as well as patches."""
-    model = make(replace(TINY, drop_rate=0.4, attn_drop_rate=0.1, pos_embed=pos_embed), lively=True)
+    model = make(
+        replace(TINY, drop_rate=0.4, attn_drop_rate=0.1, pos_embed=pos_embed),
+        lively=True,
+    )
     x = images_for(model.cfg)
     kept = model.embed(x)
     model.train()
@@ -294,18 +348,28 @@ def test_dropout_comes_after_the_positions(pos_embed):
 
 def test_each_rate_and_each_epsilon_reaches_its_place():
     model = make(replace(TINY, drop_rate=0.4, attn_drop_rate=0.1, act="relu"))
-    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.4}
+    assert {
+        module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)
+    } == {0.4}
     assert [block.attn.attn_drop_rate for block in model.blocks] == [0.1, 0.1]
     assert all(isinstance(block.mlp.act, torch.nn.ReLU) for block in model.blocks)
-    norms = [module.eps for module in model.modules() if isinstance(module, torch.nn.LayerNorm)]
+    norms = [
+        module.eps
+        for module in model.modules()
+        if isinstance(module, torch.nn.LayerNorm)
+    ]
     assert norms == [1e-6] * 5
 
 
 def test_drop_path_grows_linearly_to_the_last_block():
     model = make(replace(TINY, depth=5, drop_path_rate=0.2))
-    assert [block.drop_path.p for block in model.blocks] == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
+    assert [block.drop_path.p for block in model.blocks] == pytest.approx(
+        [0, 0.05, 0.1, 0.15, 0.2]
+    )
     assert make(replace(TINY, depth=1, drop_path_rate=0.2)).blocks[0].drop_path.p == 0
-    assert [b.drop_path.p for b in make(replace(TINY, depth=2, drop_path_rate=0.2)).blocks] == [0, 0.2]
+    assert [
+        b.drop_path.p for b in make(replace(TINY, depth=2, drop_path_rate=0.2)).blocks
+    ] == [0, 0.2]
 
 
 def test_attention_maps_of_chosen_layers():
@@ -321,9 +385,13 @@ def test_axial_blocks_are_pairs_of_the_full_model_twice_as_deep():
     axial, full = make(replace(TINY, attention="axial")), make(replace(TINY, depth=4))
     assert [block.attn.axis for block in axial.blocks] == ["row", "column"] * 2
     assert axial.state_dict().keys() == full.state_dict().keys()
-    assert all(torch.equal(v, full.state_dict()[k]) for k, v in axial.state_dict().items())  # the same draws
+    assert all(
+        torch.equal(v, full.state_dict()[k]) for k, v in axial.state_dict().items()
+    )  # the same draws
     drop = make(replace(TINY, attention="axial", drop_path_rate=0.3))
-    assert [block.drop_path.p for block in drop.blocks] == pytest.approx([0, 0.1, 0.2, 0.3])
+    assert [block.drop_path.p for block in drop.blocks] == pytest.approx(
+        [0, 0.1, 0.2, 0.3]
+    )
 
 
 def test_after_a_row_and_a_column_every_patch_has_reached_every_other():
@@ -351,13 +419,17 @@ def test_torch_compile_takes_the_model_in_one_piece(name):
 # --- where positions enter (Appendix D.4, Table 8) -------------------------------------------------------------
 
 
-def with_positions_by_hand(model: vl.VisionTransformer, x: torch.Tensor) -> torch.Tensor:
+def with_positions_by_hand(
+    model: vl.VisionTransformer, x: torch.Tensor
+) -> torch.Tensor:
     """What `forward_features` should give, the tables added one by one to what plain blocks read."""
     table, later = model.pos_embed.table(), iter(model.pos_embeds)
     tokens = model.embed(x)
     for i, block in enumerate(model.blocks):
         if i and model.cfg.pos_at != "stem":
-            tokens = tokens + (next(later).table() if model.cfg.pos_at == "every" else table)
+            tokens = tokens + (
+                next(later).table() if model.cfg.pos_at == "every" else table
+            )
         tokens = BLOCKS[model.cfg.norm_order].forward(block, tokens)
     return model.norm(tokens)
 
@@ -366,29 +438,45 @@ def with_positions_by_hand(model: vl.VisionTransformer, x: torch.Tensor) -> torc
 @pytest.mark.parametrize("attention", ["full", "axial"])
 @pytest.mark.parametrize("pos_at", ["stem", "every", "shared"])
 @pytest.mark.parametrize("kind", ["learned", "learned2d"])
-def test_positions_enter_where_they_should_and_every_table_is_resampled(kind, pos_at, attention, norm_order):
-    cfg = replace(TINY, pos_embed=kind, pos_at=pos_at, attention=attention, norm_order=norm_order)
+def test_positions_enter_where_they_should_and_every_table_is_resampled(
+    kind, pos_at, attention, norm_order
+):
+    cfg = replace(
+        TINY, pos_embed=kind, pos_at=pos_at, attention=attention, norm_order=norm_order
+    )
     model, x = make(cfg, lively=True), images_for(cfg)
     assert len(model.pos_embeds) == (len(model.blocks) - 1 if pos_at == "every" else 0)
-    torch.testing.assert_close(model.forward_features(x), with_positions_by_hand(model, x), **CLOSE)
+    torch.testing.assert_close(
+        model.forward_features(x), with_positions_by_hand(model, x), **CLOSE
+    )
     other = copy.deepcopy(model).with_img_size((32, 24))
     for old, new in zip(
-        (model.pos_embed, *model.pos_embeds), (other.pos_embed, *other.pos_embeds), strict=True
+        (model.pos_embed, *model.pos_embeds),
+        (other.pos_embed, *other.pos_embeds),
+        strict=True,
     ):
         expected = vl.resample_pos_embed(old.table().detach(), (8, 6), (4, 4))
         torch.testing.assert_close(new.table(), expected, rtol=0, atol=1e-5)
     x = images_for(other.cfg)
-    torch.testing.assert_close(other.forward_features(x), with_positions_by_hand(other, x), **CLOSE)
+    torch.testing.assert_close(
+        other.forward_features(x), with_positions_by_hand(other, x), **CLOSE
+    )
 
 
 def test_tables_of_later_blocks_change_nothing_else():
-    stem, every, shared = (make(replace(TINY, pos_at=at, mask_token=True)) for at in CHOICES["pos_at"])
-    assert every.state_dict().keys() - stem.state_dict().keys() == {"pos_embeds.0.weight"}
+    stem, every, shared = (
+        make(replace(TINY, pos_at=at, mask_token=True)) for at in CHOICES["pos_at"]
+    )
+    assert every.state_dict().keys() - stem.state_dict().keys() == {
+        "pos_embeds.0.weight"
+    }
     assert shared.state_dict().keys() == stem.state_dict().keys()
     for name, value in stem.state_dict().items():
         assert torch.equal(value, shared.state_dict()[name])
         assert torch.equal(value, every.state_dict()[name]) or name == "mask_token"
-    assert not torch.equal(every.state_dict()["pos_embed"], every.state_dict()["pos_embeds.0.weight"])
+    assert not torch.equal(
+        every.state_dict()["pos_embed"], every.state_dict()["pos_embeds.0.weight"]
+    )
     undecayed = vl.parameter_groups(every, 0.1)[1]["params"]
     assert any(every.pos_embeds[0].weight is p for p in undecayed)
     with torch.no_grad():
@@ -399,7 +487,10 @@ def test_tables_of_later_blocks_change_nothing_else():
 def test_a_mask_token_changes_nothing_else():
     plain, other = make(TINY), make(replace(TINY, mask_token=True))
     assert other.state_dict().keys() - plain.state_dict().keys() == {"mask_token"}
-    assert all(torch.equal(value, other.state_dict()[name]) for name, value in plain.state_dict().items())
+    assert all(
+        torch.equal(value, other.state_dict()[name])
+        for name, value in plain.state_dict().items()
+    )
     assert torch.equal(plain(images_for(TINY)), other(images_for(TINY)))
 
 
@@ -415,17 +506,31 @@ def test_the_first_loss_is_log_k(cfg):
 
 @pytest.mark.parametrize("init_std", [0.02, 0.3])
 def test_initial_weights(init_std):
-    model = make(vl.ViTConfig(embed_dim=128, depth=1, num_heads=2, num_classes=40, init_std=init_std))
+    model = make(
+        vl.ViTConfig(
+            embed_dim=128, depth=1, num_heads=2, num_classes=40, init_std=init_std
+        )
+    )
     block: Block = model.blocks[0]
     for layer in (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2):
-        assert layer.weight.std().item() == pytest.approx(init_std, rel=0.1) and not layer.bias.any()
-    assert model.head.weight.std().item() == pytest.approx(0.02, rel=0.1) and not model.head.bias.any()
+        assert (
+            layer.weight.std().item() == pytest.approx(init_std, rel=0.1)
+            and not layer.bias.any()
+        )
+    assert (
+        model.head.weight.std().item() == pytest.approx(0.02, rel=0.1)
+        and not model.head.bias.any()
+    )
     assert model.pos_embed.weight.std().item() == pytest.approx(0.02, rel=0.1)
-    assert model.patch_embed.proj.weight.std().item() == pytest.approx(48**-0.5, rel=0.15)
+    assert model.patch_embed.proj.weight.std().item() == pytest.approx(
+        48**-0.5, rel=0.15
+    )
     assert not model.cls_token.any()
 
 
-@pytest.mark.parametrize("variant", ["default", "avg", "stem", "relative", "post", "dropout"])
+@pytest.mark.parametrize(
+    "variant", ["default", "avg", "stem", "relative", "post", "dropout"]
+)
 def test_it_learns_four_images_by_heart(variant):
     cfg = VARIANTS[variant]
     model, x, y = make(cfg).train(), images_for(cfg, B=4), torch.arange(4)
@@ -448,14 +553,28 @@ BATCH = torch.zeros(2, 3, 16, 16)
 @pytest.mark.parametrize(
     ("images", "message"),
     [
-        (BATCH[0], r"expected images of shape \(B, 3, 16, 16\), got \(3, 16, 16\); add the batch axis"),
-        (BATCH.permute(0, 2, 3, 1), r"move the channels first with images.permute\(0, 3, 1, 2\)"),
-        (BATCH.repeat(1, 1, 2, 2), r"got \(2, 3, 32, 32\); resize the images, or use model.with_img_size"),
+        (
+            BATCH[0],
+            r"expected images of shape \(B, 3, 16, 16\), got \(3, 16, 16\); add the batch axis",
+        ),
+        (
+            BATCH.permute(0, 2, 3, 1),
+            r"move the channels first with images.permute\(0, 3, 1, 2\)",
+        ),
+        (
+            BATCH.repeat(1, 1, 2, 2),
+            r"got \(2, 3, 32, 32\); resize the images, or use model.with_img_size",
+        ),
         (BATCH[:, :1], r"got \(2, 1, 16, 16\); the model takes 3 channels"),
-        (BATCH.byte(), "expected normalised float images, got torch.uint8; use vl.norm"),
+        (
+            BATCH.byte(),
+            "expected normalised float images, got torch.uint8; use vl.norm",
+        ),
     ],
 )
-@pytest.mark.parametrize("method", ["forward", "embed", "forward_features", "attention_maps"])
+@pytest.mark.parametrize(
+    "method", ["forward", "embed", "forward_features", "attention_maps"]
+)
 def test_wrong_images_are_refused_everywhere(images, message, method):
     with pytest.raises(ValueError, match=message):
         getattr(make(TINY), method)(images)
@@ -465,19 +584,31 @@ def test_wrong_images_are_refused_everywhere(images, message, method):
 
 
 @pytest.mark.parametrize(
-    "cfg", [TINY, replace(TINY, patch_embed="hybrid"), vl.ResNetConfig(16, widths=(32, 64), depths=(1, 1))]
+    "cfg",
+    [
+        TINY,
+        replace(TINY, patch_embed="hybrid"),
+        vl.ResNetConfig(16, widths=(32, 64), depths=(1, 1)),
+    ],
 )
 def test_both_kinds_of_models_read_their_features_through_one_vector(cfg):
     model, images = vl.build_model(cfg).eval(), torch.randn(2, 3, 16, 16)
-    assert type(model) is (vl.VisionTransformer if isinstance(cfg, vl.ViTConfig) else vl.ResNet)
+    assert type(model) is (
+        vl.VisionTransformer if isinstance(cfg, vl.ViTConfig) else vl.ResNet
+    )
     assert model.cfg == cfg
     pooled = model.pool(model.forward_features(images))
     assert pooled.shape == (2, cfg.embed_dim)
     assert torch.equal(model(images), model.head(pooled))
-    assert (model.head.in_features, model.head.out_features) == (cfg.embed_dim, cfg.num_classes)
+    assert (model.head.in_features, model.head.out_features) == (
+        cfg.embed_dim,
+        cfg.num_classes,
+    )
 
 
 @pytest.mark.errors
 def test_anything_else_is_refused():
-    with pytest.raises(ValueError, match="cfg must be a ViTConfig or a ResNetConfig, got 'resnet'"):
+    with pytest.raises(
+        ValueError, match="cfg must be a ViTConfig or a ResNetConfig, got 'resnet'"
+    ):
         vl.build_model("resnet")

@@ -20,7 +20,14 @@ def run(data, tmp_path):
 
     def run(name: str, seeds=(0,), n_val=20, out=tmp_path, **changes) -> dict:
         return run_study(
-            name, data, out, seeds=seeds, n_val=n_val, device="cpu", progress=False, changes=changes
+            name,
+            data,
+            out,
+            seeds=seeds,
+            n_val=n_val,
+            device="cpu",
+            progress=False,
+            changes=changes,
         )
 
     return run

@@ -24,12 +24,18 @@ def test_a_row_of_the_book_repeats():
     ("arguments", "words"),
     [
         (("norms", drawn), "unknown study 'norms'"),
-        (("norm-order", drawn, ["pre"]), "the book has no run 'pre' of 'norm-order'; choose one of"),
+        (
+            ("norm-order", drawn, ["pre"]),
+            "the book has no run 'pre' of 'norm-order'; choose one of",
+        ),
         (
             ("norm-order", drawn, None, 12),
             r"no run of 'norm-order' with seed 12; choose one of \[0, 1, .*, 11\]",
         ),
-        (("stems", drawn), "the book's runs were on CIFAR-10 .JPEG q75.; here there is Drawn-10"),
+        (
+            ("stems", drawn),
+            "the book's runs were on CIFAR-10 .JPEG q75.; here there is Drawn-10",
+        ),
     ],
 )
 def test_what_the_book_has_not_run_is_refused(arguments, words):

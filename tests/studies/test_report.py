@@ -21,20 +21,29 @@ def test_a_result_is_told_in_sentences():
     assert last == (
         "240 runs on Drawn-10 with 12 seeds took 31 minutes: `python -m vitlib study run norm-order --threads 1`"
     )
-    assert "matters: agrees, +16.5 ± 0.4 points (standard error, n = 3), [+14.95, +17.99], margin 1." in tell(
-        load_results("minutes")
+    assert (
+        "matters: agrees, +16.5 ± 0.4 points (standard error, n = 3), [+14.95, +17.99], margin 1."
+        in tell(load_results("minutes"))
     )
 
 
 def test_where_runs_go():
-    assert {name: str(path) for name, path in folders("stems").items()} == {"stems": "runs/study-stems"}
-    assert {name: str(path) for name, path in folders("stems", "x").items()} == {"stems": "x"}
-    assert [str(path) for path in folders(None, "x").values()] == [f"x/study-{name}" for name in PLAN]
+    assert {name: str(path) for name, path in folders("stems").items()} == {
+        "stems": "runs/study-stems"
+    }
+    assert {name: str(path) for name, path in folders("stems", "x").items()} == {
+        "stems": "x"
+    }
+    assert [str(path) for path in folders(None, "x").values()] == [
+        f"x/study-{name}" for name in PLAN
+    ]
 
 
 @pytest.mark.errors
 def test_an_unknown_study_is_refused():
-    with pytest.raises(ValueError, match="unknown study 'stem'; choose one of stems, places"):
+    with pytest.raises(
+        ValueError, match="unknown study 'stem'; choose one of stems, places"
+    ):
         find("stem")
 
 
@@ -44,7 +53,9 @@ def test_the_plan_is_within_its_budget_and_can_decide():
     assert sum(prices[name].core_minutes for name in PLAN) <= budget.ALL
     for one in prices.values():
         assert one.unit <= budget.UNIT and one.half_width <= one.margin
-    assert all(len(STUDIES[name].seeds) >= 5 and STUDIES[name].choosing for name in PLAN)
+    assert all(
+        len(STUDIES[name].seeds) >= 5 and STUDIES[name].choosing for name in PLAN
+    )
 
 
 @pytest.mark.errors
@@ -53,7 +64,11 @@ def test_a_folder_without_results_is_not_replaced_by_the_books_own(tmp_path):
         with pytest.raises(ValueError, match="there is no .*stems.json; run the study"):
             report("stems", folder)
     (tmp_path / "stems.json").write_text('{"name": "stems"}')
-    with pytest.raises(ValueError, match="stems.json is of no study: it has no dataset, metric, runs"):
+    with pytest.raises(
+        ValueError, match="stems.json is of no study: it has no dataset, metric, runs"
+    ):
         report("stems", tmp_path)
-    with pytest.raises(ValueError, match="there is no folder .*none; take that of a study run --all"):
+    with pytest.raises(
+        ValueError, match="there is no folder .*none; take that of a study run --all"
+    ):
         board(tmp_path / "none")

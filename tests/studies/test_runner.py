@@ -40,7 +40,9 @@ def one(monkeypatch):
 @pytest.fixture
 def two():
     """All studies there are: two toys, the second in the paper, the first not."""
-    with only(papers=toy(seeds=(0, 1)), ours=toy(source="not in the paper", seeds=(5,))):
+    with only(
+        papers=toy(seeds=(0, 1)), ours=toy(source="not in the paper", seeds=(5,))
+    ):
         yield
 
 
@@ -63,54 +65,80 @@ def test_every_first_seed_comes_before_any_second_in_all_studies(tmp_path, two):
         *[("study-ours", variant, 5) for variant in VARIANTS],
         *[("study-papers", variant, 1) for variant in VARIANTS],
     ]
-    assert list(results) == ["papers", "ours"] and all(result["finished"] for result in results.values())
+    assert list(results) == ["papers", "ours"] and all(
+        result["finished"] for result in results.values()
+    )
     assert (tmp_path / "study-ours" / "ours.json").exists()
 
 
 def test_data_are_read_and_divided_once_for_all_studies(tmp_path, two):
     STUDIES.update(third=toy(holdout=True), fourth=toy(holdout=True, n_train=15))
     read = []
-    plans = make_plans(dict.fromkeys(STUDIES, tmp_path), lambda kind: (read.append(kind), DATA)[1])
+    plans = make_plans(
+        dict.fromkeys(STUDIES, tmp_path), lambda kind: (read.append(kind), DATA)[1]
+    )
     jobs = {plan.name: plan.job for plan in plans}
     assert read == ["auto"] and jobs["ours"].data is jobs["papers"].data is DATA
-    assert len(jobs["third"].data) == 18 and len(jobs["fourth"].data) == 13  # a tenth of all is held out
+    assert (
+        len(jobs["third"].data) == 18 and len(jobs["fourth"].data) == 13
+    )  # a tenth of all is held out
     assert len(jobs["fourth"].val) == 2
 
 
-def test_a_budget_stops_between_runs_and_the_same_call_goes_on(tmp_path, one, monkeypatch):
+def test_a_budget_stops_between_runs_and_the_same_call_goes_on(
+    tmp_path, one, monkeypatch
+):
     def slow(study, variant, seed, job):
         assert job.left > 0
-        monkeypatch.setattr(runner.time, "time", lambda: 1e12)  # the time is over when this run is
+        monkeypatch.setattr(
+            runner.time, "time", lambda: 1e12
+        )  # the time is over when this run is
         return run_toy(study, variant, seed, job)
 
     monkeypatch.setitem(STUDIES, "stems", toy(run=slow))
     first = run(tmp_path, budget_minutes=5.0)
-    assert calls(tmp_path) == [("a", 0)] and not first["finished"] and len(first["runs"]) == 1
+    assert (
+        calls(tmp_path) == [("a", 0)]
+        and not first["finished"]
+        and len(first["runs"]) == 1
+    )
     monkeypatch.undo()
     monkeypatch.setitem(STUDIES, "stems", toy())
     last = run(tmp_path)
-    assert calls(tmp_path) == [("a", 0), ("b", 0), ("a", 1), ("b", 1)] and last["finished"]
+    assert (
+        calls(tmp_path) == [("a", 0), ("b", 0), ("a", 1), ("b", 1)] and last["finished"]
+    )
     assert run(tmp_path) == last and len(calls(tmp_path)) == 4
 
 
 def test_a_run_that_stops_in_the_middle_is_not_kept(tmp_path, one, monkeypatch):
     monkeypatch.setitem(STUDIES, "stems", toy(run=lambda *args: None))
-    with lock(tmp_path / "a-s0"):  # what another runner has in hand is not waited for then
+    with lock(
+        tmp_path / "a-s0"
+    ):  # what another runner has in hand is not waited for then
         result = run(tmp_path)
     assert result["runs"] == [] and not list(tmp_path.glob("*/rows.json"))
 
 
-def test_a_run_that_diverges_does_not_keep_the_others_from_running(tmp_path, one, monkeypatch):
+def test_a_run_that_diverges_does_not_keep_the_others_from_running(
+    tmp_path, one, monkeypatch
+):
     def diverge(study, variant, seed, job):
         if variant == "a":
             raise FloatingPointError("the loss became nan")
         return run_toy(study, variant, seed, job)
 
     monkeypatch.setitem(STUDIES, "stems", toy(run=diverge))
-    with pytest.raises(FloatingPointError, match="stems: a, seed 0: the loss became nan; stems: a, seed 1"):
+    with pytest.raises(
+        FloatingPointError,
+        match="stems: a, seed 0: the loss became nan; stems: a, seed 1",
+    ):
         run(tmp_path)
     result = read_json(tmp_path / "stems.json", "")
-    assert [(one["variant"], one["seed"]) for one in result["runs"]] == [("b", 0), ("b", 1)]
+    assert [(one["variant"], one["seed"]) for one in result["runs"]] == [
+        ("b", 0),
+        ("b", 1),
+    ]
 
 
 class Terminal(io.StringIO):
@@ -122,11 +150,15 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch):
     """No wish to see no bars."""
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # a notebook shows bars, too
+    monkeypatch.delitem(
+        sys.modules, "ipykernel", raising=False
+    )  # a notebook shows bars, too
     return Terminal()
 
 
-def test_progress_is_a_line_a_run_and_a_bar_on_a_terminal(tmp_path, one, terminal, capsys):
+def test_progress_is_a_line_a_run_and_a_bar_on_a_terminal(
+    tmp_path, one, terminal, capsys
+):
     with contextlib.redirect_stderr(terminal):
         run(tmp_path, progress=True)
     lines = capsys.readouterr().out.splitlines()
@@ -155,15 +187,22 @@ def test_a_disk_without_locks_says_so(tmp_path, monkeypatch):
         raise NotImplementedError
 
     monkeypatch.setattr(FileLock, "acquire", fail)
-    with pytest.raises(OSError, match="is on a disk without locks; take a folder on another with --out"):
+    with pytest.raises(
+        OSError, match="is on a disk without locks; take a folder on another with --out"
+    ):
         lock(tmp_path)
 
 
-def test_what_another_runner_has_in_hand_is_left_to_it_and_waited_for(tmp_path, one, monkeypatch, capsys):
+def test_what_another_runner_has_in_hand_is_left_to_it_and_waited_for(
+    tmp_path, one, monkeypatch, capsys
+):
     """It finishes one run, and dies with the other."""
     monkeypatch.setattr(runner, "WAIT", 0.05)
     about = make_plans({"stems": tmp_path}, lambda _: DATA, seeds=(0,))[0].identity("a")
-    locks = {name: FileLock(tmp_path / f"{name}-s0" / ".lock", thread_local=False) for name in VARIANTS}
+    locks = {
+        name: FileLock(tmp_path / f"{name}-s0" / ".lock", thread_local=False)
+        for name in VARIANTS
+    }
     for name, held in locks.items():
         (tmp_path / f"{name}-s0").mkdir()
         held.acquire()
@@ -171,7 +210,10 @@ def test_what_another_runner_has_in_hand_is_left_to_it_and_waited_for(tmp_path, 
     def other():
         while calls(tmp_path) != [("a", 1), ("b", 1)]:
             time.sleep(0.02)
-        write_json(tmp_path / "a-s0" / "rows.json", {"about": about, "rows": [row("a", 0, 0.5)]})
+        write_json(
+            tmp_path / "a-s0" / "rows.json",
+            {"about": about, "rows": [row("a", 0, 0.5)]},
+        )
         for held in locks.values():
             held.release()
 
@@ -181,7 +223,9 @@ def test_what_another_runner_has_in_hand_is_left_to_it_and_waited_for(tmp_path, 
     thread.join()
     assert calls(tmp_path) == [("a", 1), ("b", 1), ("b", 0)]
     assert result["finished"] and result["runs"][0]["final"] == {"val_accuracy": 0.5}
-    assert "waiting for 2 runs that another runner has in hand" in capsys.readouterr().out
+    assert (
+        "waiting for 2 runs that another runner has in hand" in capsys.readouterr().out
+    )
 
 
 def test_a_budget_ends_the_waiting(tmp_path, one):
@@ -214,7 +258,9 @@ print(result["finished"], len(result["runs"]))
 
 def start(code: str, *words: object) -> subprocess.Popen:
     """A Python of its own, with one thread, that finds vitlib and the tests."""
-    paths = os.pathsep.join(str(ROOT / folder) for folder in (".", "tests", "tests/studies"))
+    paths = os.pathsep.join(
+        str(ROOT / folder) for folder in (".", "tests", "tests/studies")
+    )
     env = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
@@ -225,11 +271,19 @@ def test_two_runners_on_one_folder_do_every_run_once(tmp_path):
     both = [start(BESIDE, me, tmp_path) for me in (1, 2)]
     said = [process.communicate()[0] for process in both]
     assert said == ["True 12\n"] * 2
-    assert sorted(calls(tmp_path)) == sorted((variant, seed) for seed in (0, 1) for variant in "abcdef")
+    assert sorted(calls(tmp_path)) == sorted(
+        (variant, seed) for seed in (0, 1) for variant in "abcdef"
+    )
     assert len(read_json(tmp_path / "stems.json", "")["runs"]) == 12
 
 
-TINY = {"epochs": 2, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.patch_size": 8}
+TINY = {
+    "epochs": 2,
+    "batch_size": 8,
+    "model.embed_dim": 12,
+    "model.depth": 1,
+    "model.patch_size": 8,
+}
 # trains as below, but hangs at some moment, and says so
 KILLED = """
 import sys, time
@@ -264,7 +318,16 @@ def train(out) -> dict:
     """A study that trains."""
     torch.set_num_threads(1)
     data = load_dataset("drawn10", n=40)
-    return run_study("stems", data, out, n_val=8, seeds=(0,), device="cpu", progress=False, changes=TINY)
+    return run_study(
+        "stems",
+        data,
+        out,
+        n_val=8,
+        seeds=(0,),
+        device="cpu",
+        progress=False,
+        changes=TINY,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -278,29 +341,44 @@ def whole(tmp_path_factory) -> tuple[dict, Path]:
 def without_clock(result: dict) -> list[dict]:
     """The runs without the times they took."""
     clock = ("seconds", "seal")
-    return [{key: value for key, value in run.items() if key not in clock} for run in result["runs"]]
+    return [
+        {key: value for key, value in run.items() if key not in clock}
+        for run in result["runs"]
+    ]
 
 
 @POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "kept"),
-    [("in the middle of a run", 1), ("before a run is kept", 0), ("before the results are written", 1)],
+    [
+        ("in the middle of a run", 1),
+        ("before a run is kept", 0),
+        ("before the results are written", 1),
+    ],
 )
 def test_a_killed_runner_loses_and_repeats_nothing(tmp_path, whole, moment, kept):
     process = start(KILLED, moment, tmp_path)
     assert process.stdout.readline() == "now\n"
     process.kill()
     process.wait()
-    finished = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.glob("*/rows.json")}
+    finished = {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in tmp_path.glob("*/rows.json")
+    }
     logs = {path: read_json(path, "") for path in tmp_path.glob("*/log.json")}
-    assert len(finished) == kept and len(logs) == (2 if moment == "in the middle of a run" else 1)
+    assert len(finished) == kept and len(logs) == (
+        2 if moment == "in the middle of a run" else 1
+    )
     result = train(tmp_path)
     assert without_clock(result) == without_clock(whole[0]) and result["finished"]
     assert result["summary"] == whole[0]["summary"]
     for path, before in finished.items():
         assert (path.read_bytes(), path.stat().st_mtime_ns) == before
-    for path, log in logs.items():  # every epoch that was done is done once, its clock tells
+    for (
+        path,
+        log,
+    ) in logs.items():  # every epoch that was done is done once, its clock tells
         assert read_json(path, "")["epochs"][: len(log["epochs"])] == log["epochs"]
     for path in whole[1].glob("*/checkpoint.pt"):
         there = torch.load(path)["model"]
@@ -344,7 +422,9 @@ def test_a_killed_runner_takes_its_processes_along(tmp_path):
 @pytest.mark.slow
 def test_a_killed_process_of_the_pool_is_told(tmp_path, one, monkeypatch):
     monkeypatch.setitem(STUDIES, "stems", toy(run=die))
-    with pytest.raises(ChildProcessError, match="killed in the middle .* goes on, with --jobs below 2"):
+    with pytest.raises(
+        ChildProcessError, match="killed in the middle .* goes on, with --jobs below 2"
+    ):
         run(tmp_path, jobs=2)
 
 
@@ -370,13 +450,26 @@ def test_what_cannot_be_run_is_refused(tmp_path, one, more, message):
 def test_a_folder_of_another_study_is_refused_and_stays(tmp_path, one):
     run(tmp_path, seeds=(0,))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
-    with pytest.raises(ValueError, match="holds the study 'stems'; give 'positions' a folder of its own"):
+    with pytest.raises(
+        ValueError,
+        match="holds the study 'stems'; give 'positions' a folder of its own",
+    ):
         run_study("positions", DATA, tmp_path, n_val=2)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
 
 
 def test_all_studies_from_the_command_line(tmp_path, two, capsys):
-    words = ["study", "run", "--all", "--data", "drawn10", "--limit", "20", "--out", str(tmp_path)]
+    words = [
+        "study",
+        "run",
+        "--all",
+        "--data",
+        "drawn10",
+        "--limit",
+        "20",
+        "--out",
+        str(tmp_path),
+    ]
     assert main([*words, "--budget-minutes", "1e-9"]) == 0
     said = capsys.readouterr().out
     assert "the budget is used up; the same command goes on" in said

@@ -24,13 +24,21 @@ from vitworkshop.studies.study import Job, changes_of, draw_images
 
 TRAINED = [name for name, study in STUDIES.items() if study.base]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
-TINY = {"epochs": 1, "batch_size": 8, "model.embed_dim": 12, "model.depth": 1, "model.patch_size": 8}
+TINY = {
+    "epochs": 1,
+    "batch_size": 8,
+    "model.embed_dim": 12,
+    "model.depth": 1,
+    "model.patch_size": 8,
+}
 
 
 def few(monkeypatch, name: str, *variants: str, **more) -> None:
     """Leave these variants of a study, and no claims."""
     own = {variant: STUDIES[name].variants[variant] for variant in variants}
-    monkeypatch.setitem(STUDIES, name, replace(STUDIES[name], variants=own, claims=(), **more))
+    monkeypatch.setitem(
+        STUDIES, name, replace(STUDIES[name], variants=own, claims=(), **more)
+    )
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -39,11 +47,23 @@ def test_claims_name_variants_there_are(name):
     for claim in study.claims if study.metric != "accuracy" else ():
         assert {*claim.first, *claim.second} <= study.variants.keys()
         assert claim.kind in ("ahead", "equal") and claim.margin > 0 and claim.source
-    assert "" not in (says := [claim.says for claim in study.claims]) and len(set(says)) == len(says)
+    assert "" not in (says := [claim.says for claim in study.claims]) and len(
+        set(says)
+    ) == len(says)
 
 
-HEADER = ("name", "command", "vitlib_version", "torch_version", "dataset", "hardware", "precision")
-OWN = [path for path in sorted(RESULTS.glob("*.json")) if path.stem != "paper"]  # which holds others' numbers
+HEADER = (
+    "name",
+    "command",
+    "vitlib_version",
+    "torch_version",
+    "dataset",
+    "hardware",
+    "precision",
+)
+OWN = [
+    path for path in sorted(RESULTS.glob("*.json")) if path.stem != "paper"
+]  # which holds others' numbers
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
@@ -52,7 +72,9 @@ def test_every_result_has_the_one_header(path):
     assert '"checksum"' in path.read_text(encoding="utf-8"), (
         "no number is typed by hand: write_json writes it"
     )
-    wrong = [key for key in HEADER if not (isinstance(result.get(key), str) and result[key])]
+    wrong = [
+        key for key in HEADER if not (isinstance(result.get(key), str) and result[key])
+    ]
     assert not wrong and result["name"] == path.stem
 
 
@@ -63,7 +85,9 @@ def test_what_a_committed_study_says_follows_from_its_runs(name):
     assert read_study(name) == result  # every row is sealed and of this study
     scores: dict[str, dict[int, float]] = {}
     for run in result["runs"]:
-        assert run["seed"] not in scores.setdefault(run["variant"], {}), "a run stands there twice"
+        assert run["seed"] not in scores.setdefault(run["variant"], {}), (
+            "a run stands there twice"
+        )
         scores[run["variant"]][run["seed"]] = run["final"][study.metric]
         assert {claim.metric for claim in study.claims} <= run["final"].keys()
         assert isinstance(run.get("epochs"), list) == (run["variant"] in study.curves)
@@ -87,11 +111,18 @@ def test_what_a_committed_study_says_follows_from_its_runs(name):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_says_what_it_asks_and_what_it_cost(name):
-    said = " ".join(importlib.import_module(f"vitworkshop.studies.{name.replace('-', '_')}").__doc__.split())
+    said = " ".join(
+        importlib.import_module(
+            f"vitworkshop.studies.{name.replace('-', '_')}"
+        ).__doc__.split()
+    )
     assert STUDIES[name].question in said
     if name in COMMITTED:
         result = load_results(name)
-        assert f" {len(result['runs'])} runs took {result['seconds'] / 60:.0f} minutes" in said
+        assert (
+            f" {len(result['runs'])} runs took {result['seconds'] / 60:.0f} minutes"
+            in said
+        )
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -106,9 +137,15 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, monkeypatch, tmp_
 
     monkeypatch.setattr(Job, "train", train)
     for module in (studies, families):
-        monkeypatch.setattr(module, "draw_images", lambda data, n, seed: replace(data, label=str(n)))
+        monkeypatch.setattr(
+            module, "draw_images", lambda data, n, seed: replace(data, label=str(n))
+        )
     job = Job(data, data, tmp_path, {}, "cpu", None, False)
-    trained = [one for one in study.variants if not one.startswith("pixels") and "training" not in one]
+    trained = [
+        one
+        for one in study.variants
+        if not one.startswith("pixels") and "training" not in one
+    ]
     trained = [variant for variant in trained if not variant.endswith("untrained")]
     assert not any(study.run(study, variant, 0, job) for variant in trained)
     assert len(trained) == len(asked) == len(set(map(str, asked))) > 1
@@ -117,12 +154,18 @@ def test_every_variant_asks_for_a_model_of_its_own(data, name, monkeypatch, tmp_
         kinds = {type(OBJECTIVES[one.objective](one).build()) for one in recipes}
     if name == "data-size":
         assert kinds == {vl.VisionTransformer, vl.ResNet}
-        sides = {getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0)) for one in recipes}
+        sides = {
+            getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0))
+            for one in recipes
+        }
         assert sides == {8, 2}
 
 
 def test_epochs_are_multiplied(data):
-    study = replace(STUDIES["shape"], variants={"a": {"times": 4, "lr": 0.1}, "b": {"times": 0.2}, "c": {}})
+    study = replace(
+        STUDIES["shape"],
+        variants={"a": {"times": 4, "lr": 0.1}, "b": {"times": 0.2}, "c": {}},
+    )
     for changes, times in (({}, (8, 1)), ({"epochs": 100}, (400, 20))):
         job = Job(data, None, Path(), changes, "cpu", None, False)
         own = [changes_of(study, name, job) for name in study.variants]
@@ -137,7 +180,10 @@ def test_fewer_images_are_drawn_by_the_seed_and_repeated(data, n):
     assert len(drawn) == 40 and torch.equal(drawn.images, some.images[drawn.labels])
     counts = torch.bincount(drawn.labels, minlength=40)
     assert (counts > 0).sum() == n and counts.max() - counts[counts > 0].min() <= 1
-    more, other = draw_images(some, min(n + 5, 40), seed=3), draw_images(some, n, seed=4)
+    more, other = (
+        draw_images(some, min(n + 5, 40), seed=3),
+        draw_images(some, n, seed=4),
+    )
     assert set(drawn.labels.tolist()) <= set(more.labels.tolist())
     assert not torch.equal(drawn.labels, other.labels)
     assert draw_images(some, None, seed=3) is some
@@ -145,16 +191,28 @@ def test_fewer_images_are_drawn_by_the_seed_and_repeated(data, n):
 
 def test_a_variant_may_see_fewer_images_in_as_many_steps(run, tmp_path, monkeypatch):
     own = {"all": {}, "few": {"n_train": 9}}
-    monkeypatch.setitem(STUDIES, "stems", replace(STUDIES["stems"], variants=own, claims=()))
-    assert [row["changes"] for row in run("stems", **TINY)["runs"]] == [{}, {"n_train": 9}]
-    both = [torch.load(tmp_path / f"{name}-s0" / "checkpoint.pt") for name in ("all", "few")]
+    monkeypatch.setitem(
+        STUDIES, "stems", replace(STUDIES["stems"], variants=own, claims=())
+    )
+    assert [row["changes"] for row in run("stems", **TINY)["runs"]] == [
+        {},
+        {"n_train": 9},
+    ]
+    both = [
+        torch.load(tmp_path / f"{name}-s0" / "checkpoint.pt") for name in ("all", "few")
+    ]
     assert both[0]["step"] == both[1]["step"] == 5
-    assert both[0]["identity"]["data"]["checksum"] != both[1]["identity"]["data"]["checksum"]
+    assert (
+        both[0]["identity"]["data"]["checksum"]
+        != both[1]["identity"]["data"]["checksum"]
+    )
 
 
 @pytest.mark.errors
 def test_more_images_than_there_are(data, run):
-    with pytest.raises(ValueError, match="expected n_train from 1 to 60 training images, got 61"):
+    with pytest.raises(
+        ValueError, match="expected n_train from 1 to 60 training images, got 61"
+    ):
         draw_images(data, 61, seed=0)
     with pytest.raises(ValueError, match="60"):
         run("stems", n_val=60)
@@ -164,37 +222,68 @@ def test_several_runs_at_once_find_the_same(data, tmp_path, run):
     """In processes of their own, with the same weights; what one of them had finished is not run again."""
     one = run("stems", seeds=(0, 1), out=tmp_path / "one", **TINY)
     first = run("stems", seeds=(0,), out=tmp_path / "two", **TINY)
-    how = {"n_val": 20, "seeds": (0, 1), "device": "cpu", "jobs": 2, "progress": False, "changes": TINY}
+    how = {
+        "n_val": 20,
+        "seeds": (0, 1),
+        "device": "cpu",
+        "jobs": 2,
+        "progress": False,
+        "changes": TINY,
+    }
     two = run_study("stems", data, tmp_path / "two", **how)
     assert two["finished"] and two["runs"][:3] == first["runs"]  # seconds and all
-    assert [row["final"] for row in two["runs"]] == [row["final"] for row in one["runs"]]
-    assert two["summary"] == one["summary"] and (two["n_train"], two["n_val"]) == (40, 20)
-    assert two["dataset"] == "Drawn-10" and two == read_json(tmp_path / "two" / "stems.json", "")
+    assert [row["final"] for row in two["runs"]] == [
+        row["final"] for row in one["runs"]
+    ]
+    assert two["summary"] == one["summary"] and (two["n_train"], two["n_val"]) == (
+        40,
+        20,
+    )
+    assert two["dataset"] == "Drawn-10" and two == read_json(
+        tmp_path / "two" / "stems.json", ""
+    )
     late = run_study("stems", data, tmp_path / "late", **how, budget_minutes=1e-9)
     assert not late["finished"] and late["runs"] == []
     text = report("stems", tmp_path / "two")
     for variant, summary in two["summary"].items():
-        assert f"| {variant} | {summary['mean']:.2%} | {summary['sd']:.2%}".removesuffix("%") in text
+        assert (
+            f"| {variant} | {summary['mean']:.2%} | {summary['sd']:.2%}".removesuffix(
+                "%"
+            )
+            in text
+        )
     assert "Drawn-10" in text and "20 held-out images" in text
 
 
 def test_a_data_set_of_ones_own_can_be_studied(data, tmp_path):
     own = Dataset(data.images, data.labels)
-    how = {"n_val": 20, "seeds": (0,), "device": "cpu", "progress": False, "changes": TINY}
+    how = {
+        "n_val": 20,
+        "seeds": (0,),
+        "device": "cpu",
+        "progress": False,
+        "changes": TINY,
+    }
     assert run_study("stems", own, tmp_path, **how)["dataset"] == ""
 
 
-def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(monkeypatch, tmp_path):
+def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(
+    monkeypatch, tmp_path
+):
     monkeypatch.setattr(norm_order, "learn_by_heart", lambda *args: list(range(120)))
     job = Job(load_dataset("drawn10", n=8), None, tmp_path, {}, "cpu", None, False)
     study = STUDIES["norm-order"]
     (row,) = study.run(study, "pre lr=0.002 init=xavier", 0, job)
-    assert row["final"]["train_loss"] == 109.5 and 0 <= row["final"]["train_accuracy"] <= 1
+    assert (
+        row["final"]["train_loss"] == 109.5 and 0 <= row["final"]["train_accuracy"] <= 1
+    )
 
 
 def test_learning_by_heart_is_a_study_like_the_others(run, tmp_path, monkeypatch):
     few(monkeypatch, "norm-order", *list(norm_order.STUDY.variants)[:2])
-    monkeypatch.setattr(norm_order, "SHAPE", replace(norm_order.SHAPE, depth=1, embed_dim=16))
+    monkeypatch.setattr(
+        norm_order, "SHAPE", replace(norm_order.SHAPE, depth=1, embed_dim=16)
+    )
     result = run("norm-order")
     # of 64, if there were as many
     assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 60
@@ -208,26 +297,43 @@ def test_blocks_without_residuals_run_and_replace_the_stream(run, monkeypatch):
     monkeypatch.setattr(residuals, "LENGTHS", (20, 21, 22))
     few(monkeypatch, "residuals", *residuals.STUDY.variants, metric="train_loss_22")
     result = run("residuals")
-    assert [row["variant"] for row in result["runs"]] == list(residuals.STUDY.variants) and result["finished"]
+    assert [row["variant"] for row in result["runs"]] == list(
+        residuals.STUDY.variants
+    ) and result["finished"]
     block = residuals.NoResidualBlock(16, 2, 32)
     torch.nn.init.zeros_(block.mlp.fc2.weight)
     torch.nn.init.zeros_(block.mlp.fc2.bias)
     assert not block(torch.randn(1, 5, 16)).any()
 
 
-def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_last_quarter(run, monkeypatch):
+def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_last_quarter(
+    run, monkeypatch
+):
     monkeypatch.setattr(clinic, "STEPS", 2)
     result = run("clinic")
-    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(clinic.STUDY.variants)
-    assert {claim.second[0] for claim in clinic.STUDY.claims} == {case.name for case in clinic.BUGS.values()}
+    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(
+        clinic.STUDY.variants
+    )
+    assert {claim.second[0] for claim in clinic.STUDY.claims} == {
+        case.name for case in clinic.BUGS.values()
+    }
     healthy = vars(clinic.HEALTHY)
     for case in clinic.BUGS.values():
         # and the name
-        assert len([part for part, value in vars(case).items() if value != healthy[part]]) == 2
+        assert (
+            len([part for part, value in vars(case).items() if value != healthy[part]])
+            == 2
+        )
     images, labels = clinic.of_four_kinds(*vl.load_drawn10("train", n=60))
     assert len(labels) == 24 and labels.max() == 3 and labels.min() == 0
     seen = []
-    model, losses = clinic.HEALTHY.train(images[:18], labels[:18], 2, watch=lambda s, model: seen.append(s))
+    model, losses = clinic.HEALTHY.train(
+        images[:18], labels[:18], 2, watch=lambda s, model: seen.append(s)
+    )
     right = (clinic.answers(model, images[18:]) == labels[18:]).double().mean().item()
-    assert seen == [0, 1] and result["runs"][0]["final"]["val_accuracy"] == round(right, 4)
-    assert result["runs"][0]["final"]["train_loss"] == round(sum(losses) / 20, 4)  # of twenty, if there were
+    assert seen == [0, 1] and result["runs"][0]["final"]["val_accuracy"] == round(
+        right, 4
+    )
+    assert result["runs"][0]["final"]["train_loss"] == round(
+        sum(losses) / 20, 4
+    )  # of twenty, if there were

@@ -24,8 +24,13 @@ def read(image: torch.Tensor, shift: int) -> list[tuple[int, int]]:
     for cell in cells.flatten(0, 1):
         for down in range(3):
             for right in range(3):
-                same = (families == cell[down : down + 6, right : right + 6]).all(dim=(2, 3))
-                if same.any() and cell.sum() == cell[down : down + 6, right : right + 6].sum():
+                same = (families == cell[down : down + 6, right : right + 6]).all(
+                    dim=(2, 3)
+                )
+                if (
+                    same.any()
+                    and cell.sum() == cell[down : down + 6, right : right + 6].sum()
+                ):
                     found.append(tuple(same.nonzero()[0].tolist()))
     return found
 
@@ -33,8 +38,15 @@ def read(image: torch.Tensor, shift: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("shift", [0, 4])
 def test_the_answers_are_what_is_drawn(shift):
     images, answers = draw(200, 3, shift)
-    assert images.dtype == torch.uint8 and images.shape == (200, 3, 24 + 2 * shift, 24 + 2 * shift)
-    for image, family, same in zip(images, answers["family"], answers["same"], strict=True):
+    assert images.dtype == torch.uint8 and images.shape == (
+        200,
+        3,
+        24 + 2 * shift,
+        24 + 2 * shift,
+    )
+    for image, family, same in zip(
+        images, answers["family"], answers["same"], strict=True
+    ):
         one, other = sorted(read(image, shift))
         assert one[0] == other[0] == family and (one == other) == bool(same)
 
@@ -42,7 +54,9 @@ def test_the_answers_are_what_is_drawn(shift):
 def test_drawings_are_their_seeds_and_nothing_but_the_glyphs_tells():
     images, answers = draw(3000, 0)
     again, _ = draw(1500, 0)
-    assert torch.equal(images[:1500], again) and not torch.equal(images[:1500], draw(1500, 1)[0])
+    assert torch.equal(images[:1500], again) and not torch.equal(
+        images[:1500], draw(1500, 1)[0]
+    )
     family, same = answers["family"].double(), answers["same"].double()
     light = images.double().mean(dim=(1, 2, 3))
     told = torch.corrcoef(torch.stack([family, same, light]))
@@ -63,9 +77,15 @@ def test_both_families_do_the_same_work_and_see_as_many_pictures(name):
     macs, seen = {}, set()
     for variant, changes in study.variants.items():
         if "lr" in changes:
-            own = {key: value for key, value in changes.items() if key not in ("question", "n_train")}
+            own = {
+                key: value
+                for key, value in changes.items()
+                if key not in ("question", "n_train")
+            }
             one = recipe(study.base, **own)
-            macs.setdefault(variant.partition(",")[0], set()).add(vl.count_macs(one.model))
+            macs.setdefault(variant.partition(",")[0], set()).add(
+                vl.count_macs(one.model)
+            )
             n, epochs = changes["n_train"], crossover.SEEN // changes["n_train"]
             seen.add(epochs * (n // one.batch_size) * one.batch_size)
     (vit,), (resnet,) = macs["ViT"], macs["ResNet"]
@@ -74,12 +94,20 @@ def test_both_families_do_the_same_work_and_see_as_many_pictures(name):
 
 def test_a_tiny_crossover(run, monkeypatch):
     """Rates are chosen on one seed and judged on the others; the pixels are judged there alone."""
-    small = {name: changes for name, changes in STUDY.variants.items() if "family, 200" in name}
+    small = {
+        name: changes
+        for name, changes in STUDY.variants.items()
+        if "family, 200" in name
+    }
     monkeypatch.setitem(STUDIES, "crossover", replace(STUDY, variants=small, claims=()))
     monkeypatch.setattr(crossover, "SEEN", 200)
     monkeypatch.setattr(crossover, "JUDGED", 50)
     result = run("crossover", seeds=(0, 1))
-    assert result["finished"] and result["dataset"] == crossover.LABEL and result["n_train"] == 0
+    assert (
+        result["finished"]
+        and result["dataset"] == crossover.LABEL
+        and result["n_train"] == 0
+    )
     chosen = {row["variant"] for row in result["runs"] if row["seed"] < 2}
     assert len(chosen) == 3 and any(name.startswith("pixels") for name in chosen)
     assert all(row["hardware"] and "seal" in row for row in result["runs"])

@@ -27,7 +27,11 @@ TINY = {
 def test_the_families_cost_about_the_same():
     cfgs = [recipe(families.BASE, **changes).model for changes in FAMILIES.values()]
     assert [vl.count_macs(cfg) for cfg in cfgs] == [5_531_328, 7_322_112, 6_525_632]
-    assert [vl.count_parameters(vl.build_model(cfg)) for cfg in cfgs] == [320_554, 267_546, 334_354]
+    assert [vl.count_parameters(vl.build_model(cfg)) for cfg in cfgs] == [
+        320_554,
+        267_546,
+        334_354,
+    ]
 
 
 @given(st.integers(3, 30), st.integers(1, 8), st.integers(2, 4), st.floats(0.01, 10))
@@ -40,7 +44,9 @@ def test_ridge_has_the_least_squares(n, width, classes, decay):
     centred = x.double() - x.double().mean(0)
     size = decay * centred.square().sum() / min(n, width)
     rows = torch.cat([centred, size.sqrt() * torch.eye(width)])
-    weight = torch.linalg.lstsq(rows, torch.cat([y - y.mean(0), torch.zeros(width, classes)])).solution
+    weight = torch.linalg.lstsq(
+        rows, torch.cat([y - y.mean(0), torch.zeros(width, classes)])
+    ).solution
     expected = centred @ weight + y.mean(0)
     torch.testing.assert_close(layer(x).double(), expected, rtol=1e-3, atol=1e-3)
 
@@ -48,8 +54,13 @@ def test_ridge_has_the_least_squares(n, width, classes, decay):
 def test_shuffled_pixels_change_nothing_for_the_pixels(data):
     order = torch.randperm(32 * 32)
     mixed = data.images.flatten(2)[:, :, order].unflatten(2, (32, 32))
-    plain, shuffled = (Pixels(images[:40], data.labels[:40], 10) for images in (data.images, mixed))
-    logits = [model(vl.normalize(images[40:])) for model, images in ((plain, data.images), (shuffled, mixed))]
+    plain, shuffled = (
+        Pixels(images[:40], data.labels[:40], 10) for images in (data.images, mixed)
+    )
+    logits = [
+        model(vl.normalize(images[40:]))
+        for model, images in ((plain, data.images), (shuffled, mixed))
+    ]
     torch.testing.assert_close(*logits, rtol=1e-3, atol=1e-3)
     assert vl.evaluate(plain, data.images[:40], data.labels[:40])["accuracy"] > 0.9
 
@@ -57,14 +68,22 @@ def test_shuffled_pixels_change_nothing_for_the_pixels(data):
 def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
     sizes = {500: 10, 45_000: 40}
     variants = {
-        name: {**own, "n_train": sizes[own["n_train"]], **TINY.get(name.partition(",")[0], {})}
+        name: {
+            **own,
+            "n_train": sizes[own["n_train"]],
+            **TINY.get(name.partition(",")[0], {}),
+        }
         for name, own in data_size.STUDY.variants.items()
         if own.get("lr") != 0.003
     }
     base = recipe(families.BASE, epochs=1, batch_size=16)
-    monkeypatch.setitem(STUDIES, "data-size", replace(data_size.STUDY, variants=variants, base=base))
+    monkeypatch.setitem(
+        STUDIES, "data-size", replace(data_size.STUDY, variants=variants, base=base)
+    )
     result = run("data-size")
-    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(variants)
+    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(
+        variants
+    )
     for row in result["runs"]:
         assert {"val_accuracy", "val_loss"} <= row["final"].keys()
         assert row["changes"]["n_train"] in (10, 40)
@@ -75,5 +94,7 @@ def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
 
 @pytest.mark.errors
 def test_a_data_set_that_is_too_small_is_refused(run):
-    with pytest.raises(ValueError, match="expected n_train from 1 to 40 training images, got 500"):
+    with pytest.raises(
+        ValueError, match="expected n_train from 1 to 40 training images, got 500"
+    ):
         run("data-size")

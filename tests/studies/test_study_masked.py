@@ -24,7 +24,9 @@ def data() -> vl.Dataset:
 
 @pytest.fixture(autouse=True)
 def no_measuring(monkeypatch):
-    monkeypatch.setattr(loop, "matmul_peak", lambda *_: 1e12)  # a quarter of a second for each run
+    monkeypatch.setattr(
+        loop, "matmul_peak", lambda *_: 1e12
+    )  # a quarter of a second for each run
 
 
 @pytest.fixture
@@ -41,16 +43,26 @@ def calls(monkeypatch) -> list[dict]:
     return found
 
 
-def test_every_variant_runs_and_its_row_holds_what_the_claims_read(run, tmp_path, calls):
+def test_every_variant_runs_and_its_row_holds_what_the_claims_read(
+    run, tmp_path, calls
+):
     result = run("masked", n_val=9, **{**TINY, "epochs": 1, "batch_size": 24})
     assert result["finished"] and list(result["summary"]) == list(masked.STUDY.variants)
     assert result == read_json(tmp_path / "masked.json", "")
     for row in result["runs"]:
-        final, rates = row["final"], [f"val_accuracy lr={rate:g}" for rate in masked.RATES]
+        final, rates = (
+            row["final"],
+            [f"val_accuracy lr={rate:g}" for rate in masked.RATES],
+        )
         assert final["val_accuracy"] == max(final[name] for name in rates)
-        assert final[f"val_accuracy lr={row['changes']['lr']:g}"] == final["val_accuracy"]
+        assert (
+            final[f"val_accuracy lr={row['changes']['lr']:g}"] == final["val_accuracy"]
+        )
         told = row["changes"].get("before", {}).get("objective", "none")
-        assert (row["epochs"], bool(row["before"])) == (row["changes"]["times"], told != "none")
+        assert (row["epochs"], bool(row["before"])) == (
+            row["changes"]["times"],
+            told != "none",
+        )
     seconds = sum(call["log"]["seconds"] for call in calls)
     assert result["seconds"] == pytest.approx(seconds, abs=0.5)
 
@@ -62,10 +74,19 @@ def test_who_learns_what_from_whom(run, calls):
     fine = [call for name, call in by_name.items() if "lr=" in name]
     assert len(fine) == 6 and len(calls) == 7
     # 81 images are left to train on: nine with labels, seventy-two others, none of them held out
-    pictures = [{x.numpy().tobytes() for x in call["data"].images} for call in (before, fine[0])]
-    assert [len(before["data"]), len(fine[0]["data"])] == [72, 9] and not pictures[0] & pictures[1]
-    assert all(torch.equal(call["data"].images, fine[0]["data"].images) for call in fine)
-    assert before["recipe"].objective == "masked-mean" and before["recipe"].mask_ratio == 0.5
+    pictures = [
+        {x.numpy().tobytes() for x in call["data"].images} for call in (before, fine[0])
+    ]
+    assert [len(before["data"]), len(fine[0]["data"])] == [72, 9] and not pictures[
+        0
+    ] & pictures[1]
+    assert all(
+        torch.equal(call["data"].images, fine[0]["data"].images) for call in fine
+    )
+    assert (
+        before["recipe"].objective == "masked-mean"
+        and before["recipe"].mask_ratio == 0.5
+    )
 
     def steps(call) -> int:
         return call["recipe"].epochs * (len(call["data"]) // 4)
@@ -76,7 +97,9 @@ def test_who_learns_what_from_whom(run, calls):
     # from scratch nothing is given; else the encoder that was trained, below a head of zeros
     for call in fine:
         scratch = call["recipe"].name.startswith("from scratch")
-        assert (call["start"] is None) == scratch and call["recipe"].objective == "classification"
+        assert (call["start"] is None) == scratch and call[
+            "recipe"
+        ].objective == "classification"
     start = by_name["mean colour, lr=0.002-s0"]["start"]
     assert not start.head.weight.any() and not start.head.bias.any()
     for name, value in before["log"]["model"].encoder.state_dict().items():
@@ -93,7 +116,10 @@ def test_a_run_is_read_at_its_better_rate_and_its_parts_share_the_minutes(
         told.append(budget_minutes)
         now[0] += 90.0
         score = 0.5 if recipe.lr == better else 0.4
-        rows = [{"val_accuracy": 0.1, "val_loss": 2.0}, {"val_accuracy": score, "val_loss": 1.0}]
+        rows = [
+            {"val_accuracy": 0.1, "val_loss": 2.0},
+            {"val_accuracy": score, "val_loss": 1.0},
+        ]
         known = {"seconds": 2.0, "hardware": "", "precision": "fp32", "parameters": 1}
         model = SimpleNamespace(encoder=vl.VisionTransformer(recipe.model))
         return {"epochs": rows, "model": model, "finished": len(told) < ends, **known}
@@ -107,15 +133,22 @@ def test_a_run_is_read_at_its_better_rate_and_its_parts_share_the_minutes(
         assert row["final"]["val_accuracy"] == row["epochs"][-1]["val_accuracy"] == 0.5
     assert told == [10.0, 8.5, 7.0, 5.5, 4.0]
     ends = 8  # the third from now
-    assert masked.STUDY.run(masked.STUDY, "mean colour", 0, job) is None and len(told) == 8
+    assert (
+        masked.STUDY.run(masked.STUDY, "mean colour", 0, job) is None and len(told) == 8
+    )
 
 
 def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):
     train, val = data.hold_out(9)
     job = Job(train, val, tmp_path / "a", {**TINY, "batch_size": 24}, "cpu", 0.0, False)
     rounds = 0
-    while (rows := masked.STUDY.run(masked.STUDY, "mean colour", 0, job)) is None:  # a step at a time
+    while (
+        rows := masked.STUDY.run(masked.STUDY, "mean colour", 0, job)
+    ) is None:  # a step at a time
         rounds += 1
     whole = replace(job, out=tmp_path / "b", deadline=None)
     assert rounds > 3 and len(rows) == 1
-    assert rows[0]["final"] == masked.STUDY.run(masked.STUDY, "mean colour", 0, whole)[0]["final"]
+    assert (
+        rows[0]["final"]
+        == masked.STUDY.run(masked.STUDY, "mean colour", 0, whole)[0]["final"]
+    )

@@ -13,13 +13,21 @@ from vitworkshop.studies.recipe_ladder import INGREDIENTS, STUDY
 def differ(a: Recipe, b: Recipe) -> set[str]:
     """Fields in which two recipes differ, the model's as "model.FIELD"."""
     one, two = asdict(a), asdict(b)
-    models = {f"model.{name}" for name in one["model"] if one["model"][name] != two["model"][name]}
+    models = {
+        f"model.{name}"
+        for name in one["model"]
+        if one["model"][name] != two["model"][name]
+    }
     return models | {name for name in one if name != "model" and one[name] != two[name]}
 
 
-LONGER = {name: changes for name, changes in STUDY.variants.items() if "times" in changes}
+LONGER = {
+    name: changes for name, changes in STUDY.variants.items() if "times" in changes
+}
 VARIANTS = {
-    name: recipe(STUDY.base, **changes) for name, changes in STUDY.variants.items() if name not in LONGER
+    name: recipe(STUDY.base, **changes)
+    for name, changes in STUDY.variants.items()
+    if name not in LONGER
 }
 LADDER = list(VARIANTS)[: len(INGREDIENTS) + 1]
 
@@ -27,7 +35,9 @@ LADDER = list(VARIANTS)[: len(INGREDIENTS) + 1]
 def test_each_step_of_the_ladder_adds_one_ingredient():
     steps = zip(LADDER, LADDER[1:], INGREDIENTS.items(), strict=False)
     for before, after, (name, changes) in steps:
-        assert after == f"up to {name}" and differ(VARIANTS[before], VARIANTS[after]) == set(changes)
+        assert after == f"up to {name}" and differ(
+            VARIANTS[before], VARIANTS[after]
+        ) == set(changes)
 
 
 @pytest.mark.parametrize("name", INGREDIENTS)
@@ -39,8 +49,15 @@ def test_each_ingredient_is_left_out_once(name):
         if LADDER[-1] in claim.first and claim.says.startswith(("leav", "add"))
     ]
     (without,) = [
-        c.second[0] for c in claims if differ(all_of_them, VARIANTS[c.second[0]]) == set(INGREDIENTS[name])
+        c.second[0]
+        for c in claims
+        if differ(all_of_them, VARIANTS[c.second[0]]) == set(INGREDIENTS[name])
     ]
     plain = VARIANTS["plain"]
     kept = differ(plain, VARIANTS[without])
-    assert kept == {field for other, changes in INGREDIENTS.items() if other != name for field in changes}
+    assert kept == {
+        field
+        for other, changes in INGREDIENTS.items()
+        if other != name
+        for field in changes
+    }

@@ -56,22 +56,30 @@ def test_every_method_makes_a_table_and_keeps_cls(name, new):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_know_their_places_or_not(name):
     got = METHODS[name](address(8, 8), (6, 10), (8, 8))[0, 1:]
-    true = torch.cartesian_prod(*((torch.arange(m) + 0.5) * 8 / m - 0.5 for m in (6, 10)))
+    true = torch.cartesian_prod(
+        *((torch.arange(m) + 0.5) * 8 / m - 0.5 for m in (6, 10))
+    )
     near = (got - true).abs().max() <= 0.5 + 1e-5
     assert near == (name in ("bicubic", "plain bicubic", "bilinear", "ends aligned"))
 
 
 def test_one_line_swapped_and_first_beside_slow_ones():
     table, new = torch.randn(1, 17, 8), (3, 5)
-    line = F.interpolate(table[:, 1:].mT[:, :, None], size=(1, 15), mode="bicubic", antialias=True)[
-        :, :, 0
-    ].mT
+    line = F.interpolate(
+        table[:, 1:].mT[:, :, None], size=(1, 15), mode="bicubic", antialias=True
+    )[:, :, 0].mT
     torch.testing.assert_close(METHODS["one line"](table, new, OLD)[:, 1:], line)
-    assert torch.equal(METHODS["swapped"](table, new, OLD), vl.resample_pos_embed(table, (5, 3), OLD))
-    assert torch.equal(METHODS["swapped"](table, (6, 6), OLD), METHODS["bicubic"](table, (6, 6), OLD))
+    assert torch.equal(
+        METHODS["swapped"](table, new, OLD), vl.resample_pos_embed(table, (5, 3), OLD)
+    )
+    assert torch.equal(
+        METHODS["swapped"](table, (6, 6), OLD), METHODS["bicubic"](table, (6, 6), OLD)
+    )
     assert torch.equal(METHODS["first N"](table, new, OLD), table[:, :16])
     many = METHODS["first N"](table, (5, 5), OLD)
-    assert torch.equal(many[:, 1:17], table[:, 1:]) and torch.equal(many[:, 17:], table[:, 1:10])
+    assert torch.equal(many[:, 1:17], table[:, 1:]) and torch.equal(
+        many[:, 17:], table[:, 1:10]
+    )
 
 
 @pytest.mark.parametrize("grid", [(3, 3), (4, 4), (6, 6), (6, 2)])
@@ -79,11 +87,14 @@ def test_sampled_patches_are_patches_of_the_image(pictures, grid):
     images, _ = pictures
     sampled = sample_patches(images, grid, 4)
     assert sampled.shape == (30, 3, 4 * grid[0], 4 * grid[1])
-    rows, cols = ([min(max(round((i + 0.5) * 16 / n - 2), 0), 12) for i in range(n)] for n in grid)
+    rows, cols = (
+        [min(max(round((i + 0.5) * 16 / n - 2), 0), 12) for i in range(n)] for n in grid
+    )
     for i, row in enumerate(rows):
         for j, col in enumerate(cols):
             assert torch.equal(
-                sampled[..., 4 * i : 4 * i + 4, 4 * j : 4 * j + 4], images[..., row : row + 4, col : col + 4]
+                sampled[..., 4 * i : 4 * i + 4, 4 * j : 4 * j + 4],
+                images[..., row : row + 4, col : col + 4],
             )
     assert grid != (4, 4) or torch.equal(sampled, images)
 
@@ -99,7 +110,10 @@ def test_reading_at_another_size_takes_the_methods_table(model, pictures):
     images, labels = pictures
     wide = resize_images(images, (12, 20))
     found = read_at(model, wide, labels)
-    expected = vl.evaluate(model.with_img_size((12, 20)), wide, labels)["predictions"] == labels
+    expected = (
+        vl.evaluate(model.with_img_size((12, 20)), wide, labels)["predictions"]
+        == labels
+    )
     assert found.dtype == torch.bool and torch.equal(found, expected)
     table = METHODS["first N"](model.pos_embed.table(), (3, 5), OLD)
     copy = with_table(model, (12, 20), table)
@@ -115,20 +129,32 @@ def tiny(model, pictures, monkeypatch) -> None:
     for name, value in {
         "list_pretrained": lambda: ["tiny", "tiny-s1"],
         "load_pretrained": lambda name: (model, {"recipe": {"data": "drawn10"}}),
-        "load_dataset": lambda name, split, n: Dataset(images[:n], labels[:n], label="Drawn-10"),
+        "load_dataset": lambda name, split, n: Dataset(
+            images[:n], labels[:n], label="Drawn-10"
+        ),
         "SIZES": ((12, 12), (12, 20)),
         "MORE_SIZES": ((20, 20),),
         "_TEST": 20,
     }.items():
         monkeypatch.setattr(resolution, name, value)
-    monkeypatch.setitem(STUDIES, "resolution", replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}))
+    monkeypatch.setitem(
+        STUDIES,
+        "resolution",
+        replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}),
+    )
 
 
 def test_run_has_the_format(data, tiny, tmp_path):
     result = run_study("resolution", data, tmp_path, device="cpu", progress=False)
-    assert result["finished"] and result["dataset"] == "Drawn-10" and "read again" in result["measure"]
+    assert (
+        result["finished"]
+        and result["dataset"] == "Drawn-10"
+        and "read again" in result["measure"]
+    )
     assert (result["n_train"], result["n_val"]) == (0, 0)
-    assert (tmp_path / "absent-s0" / "rows.json").is_file()  # a model that is not there is finished, too
+    assert (
+        tmp_path / "absent-s0" / "rows.json"
+    ).is_file()  # a model that is not there is finished, too
     variants = [run["variant"] for run in result["runs"] if run["seed"] == 0]
     assert len(variants) == len(set(variants)) == 1 + 2 * len(METHODS) + 1 + 2 * 2
     assert {run["seed"] for run in result["runs"]} == {0, 1}
@@ -149,8 +175,12 @@ def test_a_change_is_a_methods_minus_bicubics(model, pictures, monkeypatch):
     monkeypatch.setattr(resolution, "read_at", right)
     rows = resolution.read_model(model, Dataset(*pictures), "tiny", 0, False)
     final = {row["method"]: row["final"] for row in rows}
-    assert final["bicubic"]["change"] == 0 and final["first N"]["change"] == pytest.approx(0.2)
-    assert final["first N"]["change_se"] == pytest.approx((0.2 * 0.8 / 30) ** 0.5, abs=1e-6)
+    assert final["bicubic"]["change"] == 0 and final["first N"][
+        "change"
+    ] == pytest.approx(0.2)
+    assert final["first N"]["change_se"] == pytest.approx(
+        (0.2 * 0.8 / 30) ** 0.5, abs=1e-6
+    )
 
 
 def test_committed_result_is_what_the_study_asks():
@@ -164,13 +194,20 @@ def test_committed_result_is_what_the_study_asks():
 def test_refusals(model, pictures):
     images, labels = pictures
     with pytest.raises(
-        ValueError, match="unknown method 'cubic'; choose one of bicubic, plain bicubic, bilinear"
+        ValueError,
+        match="unknown method 'cubic'; choose one of bicubic, plain bicubic, bilinear",
     ):
         read_at(model, images, labels, "cubic")
     with pytest.raises(ValueError, match="14"):
         read_at(model, resize_images(images, (14, 16)), labels)
-    bag = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=12, depth=1, pos_embed="none"))
-    with pytest.raises(ValueError, match='expected a model with pos_embed="learned", got "none"'):
+    bag = vl.VisionTransformer(
+        vl.ViTConfig(img_size=16, embed_dim=12, depth=1, pos_embed="none")
+    )
+    with pytest.raises(
+        ValueError, match='expected a model with pos_embed="learned", got "none"'
+    ):
         with_table(bag, (12, 12), torch.zeros(1, 10, 12))
-    with pytest.raises(ValueError, match=r"patch_size 20 is larger than the images, \(16, 16\)"):
+    with pytest.raises(
+        ValueError, match=r"patch_size 20 is larger than the images, \(16, 16\)"
+    ):
         sample_patches(images, (2, 2), 20)

@@ -52,8 +52,17 @@ def constants(name: str) -> dict[str, object]:
     module = importlib.import_module(f"vitworkshop.studies.{name.replace('-', '_')}")
     data = (int, float, str, tuple, list, dict, Recipe, ViTConfig)
     body = ast.parse(inspect.getsource(module)).body
-    nodes = [node for part in body if isinstance(part, ast.Assign | ast.AnnAssign) for node in ast.walk(part)]
-    written = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    nodes = [
+        node
+        for part in body
+        if isinstance(part, ast.Assign | ast.AnnAssign)
+        for node in ast.walk(part)
+    ]
+    written = {
+        node.id
+        for node in nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     found = {key: getattr(module, key) for key in sorted(written) if key.isupper()}
     return {key: value for key, value in found.items() if isinstance(value, data)}
 
@@ -62,9 +71,14 @@ def now() -> dict[str, dict[str, str]]:
     """The fingerprints of all studies' parts."""
     parts = {}
     for name, study in STUDIES.items():
-        parts[name] = {f.name: fingerprint(getattr(study, f.name)) for f in fields(study)}
+        parts[name] = {
+            f.name: fingerprint(getattr(study, f.name)) for f in fields(study)
+        }
         parts[name]["constants"] = fingerprint(constants(name))
-    return {"(shared)": {name: fingerprint(value) for name, value in SHARED.items()}, **parts}
+    return {
+        "(shared)": {name: fingerprint(value) for name, value in SHARED.items()},
+        **parts,
+    }
 
 
 @pytest.mark.parametrize("name", ["(shared)", *STUDIES])

@@ -14,43 +14,74 @@ from vitworkshop.studies.registry import STUDIES
 
 
 def recipes(study) -> dict[str, Recipe]:
-    own = {name: {k: v for k, v in one.items() if k != "times"} for name, one in study.variants.items()}
+    own = {
+        name: {k: v for k, v in one.items() if k != "times"}
+        for name, one in study.variants.items()
+    }
     return {name: recipe(study.base, **one) for name, one in own.items()}
 
 
 @pytest.mark.parametrize("rate", shape._RATES)
 def test_shapes_at_equal_compute_cost_the_same(rate):
-    models = {name.split(", lr")[0]: one.model for name, one in recipes(shape.STUDY).items()}
-    assert {one.lr for name, one in recipes(shape.STUDY).items() if f"lr={rate:g}" in name} == {rate}
+    models = {
+        name.split(", lr")[0]: one.model for name, one in recipes(shape.STUDY).items()
+    }
+    assert {
+        one.lr for name, one in recipes(shape.STUDY).items() if f"lr={rate:g}" in name
+    } == {rate}
     macs = {name: vl.count_macs(model) for name, model in models.items()}
-    matched = [macs[name] for name in ("17 deep", "237 wide", "MLP 1512", "patch 4", "in proportion")]
+    matched = [
+        macs[name]
+        for name in ("17 deep", "237 wide", "MLP 1512", "patch 4", "in proportion")
+    ]
     assert max(matched) < 1.01 * min(matched)
     assert min(matched) / macs["base"] == pytest.approx(4.1, abs=0.03)
-    doubled = [macs[name] / macs["base"] for name in ("MLP 384", "8 deep", "192 wide", "patch 4")]
-    assert doubled == sorted(doubled) and 1.4 < doubled[0] < doubled[1] < 2 < doubled[2] < 3
+    doubled = [
+        macs[name] / macs["base"]
+        for name in ("MLP 384", "8 deep", "192 wide", "patch 4")
+    ]
+    assert (
+        doubled == sorted(doubled)
+        and 1.4 < doubled[0] < doubled[1] < 2 < doubled[2] < 3
+    )
     hidden = {name: model.hidden_dim for name, model in models.items()}
     grown, base = models["in proportion"], models["base"]
     assert hidden.pop("in proportion") / hidden["base"] == pytest.approx(
         grown.embed_dim / base.embed_dim, rel=0.02
     )
-    assert hidden.pop("MLP 384") == 384 and hidden.pop("MLP 1512") == 1512 and set(hidden.values()) == {192}
+    assert (
+        hidden.pop("MLP 384") == 384
+        and hidden.pop("MLP 1512") == 1512
+        and set(hidden.values()) == {192}
+    )
     assert {model.num_heads for model in models.values()} == {3}
     assert macs["base, longer"] == macs["base"]  # the same model, four times the images
 
 
 def test_smaller_patches_need_no_more_parameters():
-    sizes = {name: vl.VisionTransformer(one.model) for name, one in recipes(shape.STUDY).items()}
-    small, base = (vl.count_parameters(sizes[f"{name}, lr=0.001"]) for name in ("patch 4", "base"))
+    sizes = {
+        name: vl.VisionTransformer(one.model)
+        for name, one in recipes(shape.STUDY).items()
+    }
+    small, base = (
+        vl.count_parameters(sizes[f"{name}, lr=0.001"]) for name in ("patch 4", "base")
+    )
     assert small < base
 
 
 def test_a_tiny_study_of_shape(run, monkeypatch):
-    one_rate = {name: own for name, own in shape.STUDY.variants.items() if "0.002" in name}
+    one_rate = {
+        name: own for name, own in shape.STUDY.variants.items() if "0.002" in name
+    }
     study = replace(shape.STUDY, variants=one_rate)
     monkeypatch.setitem(STUDIES, "shape", study)
     result = run("shape", epochs=1, batch_size=20)
-    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(one_rate)
+    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(
+        one_rate
+    )
     for row, one in zip(result["runs"], recipes(study).values(), strict=True):
         assert row["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
         assert row["epochs"] == (4 if "longer" in row["variant"] else 1)
-    assert {row.found["verdict"] for row in rows_of("shape", result)} == {"open"}  # one seed decides nothing
+    assert {row.found["verdict"] for row in rows_of("shape", result)} == {
+        "open"
+    }  # one seed decides nothing

@@ -33,7 +33,10 @@ def test_every_row_that_a_claim_names_is_run(run, tmp_path):
     runs = {run["variant"]: run for run in result["runs"]}
     assert len(runs) == len(result["runs"])
     for claim in STUDIES["transfer"].claims:
-        assert {*claim.first, *claim.second} <= runs.keys() and claim.metric == "accuracy"
+        assert {
+            *claim.first,
+            *claim.second,
+        } <= runs.keys() and claim.metric == "accuracy"
     assert all(0 <= run["final"]["accuracy"] <= 1 for run in runs.values())
 
     def of(name: str) -> dict:
@@ -42,27 +45,41 @@ def test_every_row_that_a_claim_names_is_run(run, tmp_path):
 
     starts = {name: of(name).get("start") for name in runs if "lr=" in name}
     zero = "six classes: zero head"
-    assert starts[f"{zero}, lr=0.01"] == starts[f"{zero}, lr=0.03"]  # one pre-training, one head
+    assert (
+        starts[f"{zero}, lr=0.01"] == starts[f"{zero}, lr=0.03"]
+    )  # one pre-training, one head
     others = (f"{zero}, 48 px, lr=0.01", "Drawn-10: zero head, lr=0.01")
     assert len({starts[name] for name in (f"{zero}, lr=0.01", *others)}) == 3
-    assert all((start is None) == name.startswith("scratch") for name, start in starts.items())
+    assert all(
+        (start is None) == name.startswith("scratch") for name, start in starts.items()
+    )
 
     sizes = {name: of(name)["data"]["n"] for name in starts}
     assert sizes["scratch: 32 px, lr=0.001"] == 24
     for source in ("six classes", "Drawn-10"):
         assert of(f"{source}: pre-training")["data"]["n"] == 40
-    tuned, fresh = (of(name)["recipe"] for name in (f"{zero}, lr=0.03", "scratch: 32 px, lr=0.001"))
-    equal = "epochs batch_size crop flip randaugment mixup ema_decay precision seed model"
-    assert [tuned[key] for key in equal.split()] == [fresh[key] for key in equal.split()]
+    tuned, fresh = (
+        of(name)["recipe"] for name in (f"{zero}, lr=0.03", "scratch: 32 px, lr=0.001")
+    )
+    equal = (
+        "epochs batch_size crop flip randaugment mixup ema_decay precision seed model"
+    )
+    assert [tuned[key] for key in equal.split()] == [
+        fresh[key] for key in equal.split()
+    ]
     assert (tuned["optimizer"], fresh["optimizer"]) == ("sgd", "adamw")
-    assert [of(f"scratch: {size} px, lr=0.001")["recipe"]["crop"] for size in (32, 48)] == [4, 6]  # an eighth
+    assert [
+        of(f"scratch: {size} px, lr=0.001")["recipe"]["crop"] for size in (32, 48)
+    ] == [4, 6]  # an eighth
     # as many pictures as the source's one pass over 40 and the task's two passes over 24, in all
     assert of("scratch: long, lr=0.001")["recipe"]["epochs"] == round(1 * 40 / 24) + 2
 
 
 def test_stopped_in_the_middle_it_goes_on_to_the_same_rows(data, tmp_path):
     train, val = data.hold_out(40)
-    job = Job(train, val, tmp_path / "a", {"data": "drawn10", **SMALL}, "cpu", None, False)
+    job = Job(
+        train, val, tmp_path / "a", {"data": "drawn10", **SMALL}, "cpu", None, False
+    )
     study = STUDIES["transfer"]
     whole = transfer._run(study, "Drawn-10", 0, job)
     late, calls = replace(job, out=tmp_path / "b", deadline=0.0), 0
@@ -76,7 +93,9 @@ def test_stopped_in_the_middle_it_goes_on_to_the_same_rows(data, tmp_path):
 
 def test_classes_are_taken_out_and_counted_from_0(data):
     known, task = transfer.of_classes(data, 0, 6), transfer.of_classes(data, 6)
-    assert known.classes + task.classes == DRAWN10_CLASSES and len(known) + len(task) == len(data)
+    assert known.classes + task.classes == DRAWN10_CLASSES and len(known) + len(
+        task
+    ) == len(data)
     assert sorted(task.labels.unique().tolist()) == [0, 1, 2, 3]
     assert torch.equal(task.images, data.images[data.labels >= 6])
     assert torch.equal(task.labels, data.labels[data.labels >= 6] - 6)
@@ -87,5 +106,9 @@ def test_a_probe_is_the_mean_of_several_draws():
     y = torch.arange(40) % 4
     x = torch.eye(4)[y] + 0.3 * torch.randn(40, 4, generator=generator)
     found = transfer.probe(x, y, x, y, seed=0)
-    assert found.keys() == {"5-shot", "probe"} and 0.5 < found["5-shot"] < 1 and found["probe"] > 0.85
+    assert (
+        found.keys() == {"5-shot", "probe"}
+        and 0.5 < found["5-shot"] < 1
+        and found["probe"] > 0.85
+    )
     assert found["5-shot"] != transfer.probe(x, y, x, y, seed=1)["5-shot"]

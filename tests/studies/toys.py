@@ -14,14 +14,24 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.study import Study
 
-DATA = Dataset(torch.zeros(20, 3, 32, 32, dtype=torch.uint8), torch.arange(20) % 10, label="toys")
+DATA = Dataset(
+    torch.zeros(20, 3, 32, 32, dtype=torch.uint8), torch.arange(20) % 10, label="toys"
+)
 VARIANTS = ("a", "b")
 
 
 def row(variant: str, seed: int, score: float | None = None) -> dict:
     """A finished run, as `Study.run` returns it."""
-    final = {"val_accuracy": ord(variant[0]) / 1000 + seed / 100 if score is None else score}
-    return {"variant": variant, "changes": {}, "seed": seed, "seconds": 1.0, "final": final}
+    final = {
+        "val_accuracy": ord(variant[0]) / 1000 + seed / 100 if score is None else score
+    }
+    return {
+        "variant": variant,
+        "changes": {},
+        "seed": seed,
+        "seconds": 1.0,
+        "final": final,
+    }
 
 
 def run_toy(study, variant, seed, job):
@@ -41,12 +51,22 @@ def calls(folder) -> list[tuple[str, int]]:
 def toy(**more) -> Study:
     """Two variants, a and b, whose accuracies are 0.097 and 0.098 and a hundredth more with each seed."""
     claim = Claim("b is ahead", "Table 1", ("b",), ("a",), margin=0.0005)
-    usual = {"variants": {name: {} for name in VARIANTS}, "claims": (claim,), "base": None, "run": run_toy}
-    return Study(**{"question": "Which?", "source": "Table 1", "holdout": False, **usual, **more})
+    usual = {
+        "variants": {name: {} for name in VARIANTS},
+        "claims": (claim,),
+        "base": None,
+        "run": run_toy,
+    }
+    return Study(
+        **{"question": "Which?", "source": "Table 1", "holdout": False, **usual, **more}
+    )
 
 
 @contextlib.contextmanager
 def only(**studies: Study) -> Iterator[None]:
     """These are all studies there are, and the plan, inside a `with`."""
-    with patch.dict(STUDIES, studies, clear=True), patch.object(registry, "PLAN", tuple(studies)):
+    with (
+        patch.dict(STUDIES, studies, clear=True),
+        patch.object(registry, "PLAN", tuple(studies)),
+    ):
         yield

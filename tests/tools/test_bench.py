@@ -14,7 +14,9 @@ from vitlib.files import read_json
 from vitworkshop.studies.registry import STUDIES
 
 SIZE = "--img-size 8 --embed-dim 12 --depth 1 --batch-size 2 --rounds 2 --device cpu"
-TINY = vl.ViTConfig(img_size=8, patch_size=4, embed_dim=12, depth=1, num_heads=3, mlp_ratio=2.0)
+TINY = vl.ViTConfig(
+    img_size=8, patch_size=4, embed_dim=12, depth=1, num_heads=3, mlp_ratio=2.0
+)
 CPU = torch.device("cpu")
 
 
@@ -40,34 +42,72 @@ def test_the_command(capsys, tmp_path, timm):
     bench.main([*SIZE.split(), "--no-memory", "--json", str(tmp_path / "speed.json")])
     out = capsys.readouterr().out
     assert "12 wide, 1 deep, 3 heads, MLP x 2, patch 4, 8 px, batch 2, AdamW" in out
-    assert "vitlib fp32" in out and "timm fp32" in out and "ratio: speed over timm fp32's" in out
+    assert (
+        "vitlib fp32" in out
+        and "timm fp32" in out
+        and "ratio: speed over timm fp32's" in out
+    )
     result = read_json(tmp_path / "speed.json", "")
     ours, theirs = result["rows"]["vitlib fp32"], result["rows"]["timm fp32"]
-    assert ours["parameters"] == theirs["parameters"] and result["name"] == "bench" and result["command"]
+    assert (
+        ours["parameters"] == theirs["parameters"]
+        and result["name"] == "bench"
+        and result["command"]
+    )
     for row in (ours, theirs):
-        assert all(len(row[kind]) == 2 and min(row[kind]) > 0 for kind in ("train", "inference"))
+        assert all(
+            len(row[kind]) == 2 and min(row[kind]) > 0
+            for kind in ("train", "inference")
+        )
 
 
 def test_ratios_are_taken_round_by_round():
     slow, fast = [4.0, 1.0, 2.0], [1.0, 1.0, 1.0]
     rows = {
-        name: {"train": seconds, "inference": fast, "parameters": 1000, "peak_memory": memory}
-        for name, seconds, memory in (("timm fp32", slow, 2e9), ("vitlib bf16", fast, None))
+        name: {
+            "train": seconds,
+            "inference": fast,
+            "parameters": 1000,
+            "peak_memory": memory,
+        }
+        for name, seconds, memory in (
+            ("timm fp32", slow, 2e9),
+            ("vitlib bf16", fast, None),
+        )
     }
-    result = {"config": vars(TINY), "batch_size": 2, "base": "timm fp32", "rows": rows, "clock": "cpu"}
+    result = {
+        "config": vars(TINY),
+        "batch_size": 2,
+        "base": "timm fp32",
+        "rows": rows,
+        "clock": "cpu",
+    }
     result |= {"hardware": "a Xeon", "torch_version": "2", "skipped": {}}
     lines = bench.models_table(result).splitlines()
     assert lines[1] == "a Xeon, torch 2, cpu time"
-    assert lines[5] == "| timm fp32 | 1 images/s | 1.00 | 2 images/s | 1.00 | 2,000 MB | 1,000 |"
-    assert lines[6] == "| vitlib bf16 | 2 images/s | 2.00 | 2 images/s | 1.00 | - | 1,000 |"
+    assert (
+        lines[5]
+        == "| timm fp32 | 1 images/s | 1.00 | 2 images/s | 1.00 | 2,000 MB | 1,000 |"
+    )
+    assert (
+        lines[6]
+        == "| vitlib bf16 | 2 images/s | 2.00 | 2 images/s | 1.00 | - | 1,000 |"
+    )
 
 
 def test_all_have_a_turn_in_a_round_and_another_begins(monkeypatch):
     turns, said = [], itertools.count()
     steps = {name: lambda name=name: turns.append(name) for name in "abc"}
     found = bench.take_turns(steps, 4, lambda: float(next(said)))
-    assert [name for name, _ in itertools.groupby(turns)] == [*"abc", *"bca", *"cab", *"abc"]
-    assert {name: len(seconds) for name, seconds in found.items()} == dict.fromkeys("abc", 4)
+    assert [name for name, _ in itertools.groupby(turns)] == [
+        *"abc",
+        *"bca",
+        *"cab",
+        *"abc",
+    ]
+    assert {name: len(seconds) for name, seconds in found.items()} == dict.fromkeys(
+        "abc", 4
+    )
 
 
 def _missing(cfg):
@@ -78,14 +118,19 @@ def _broken(cfg):
     raise RuntimeError("built for\nanother torch")
 
 
-def test_without_timm_the_ratio_is_to_vitlib_and_its_default_precision_runs_too(capsys, monkeypatch):
+def test_without_timm_the_ratio_is_to_vitlib_and_its_default_precision_runs_too(
+    capsys, monkeypatch
+):
     bench.LIBRARIES.update(gone=_missing, broken=_broken)
     monkeypatch.setattr(bench, "pick_precision", lambda device, cfg: "bf16")
     assert list(run(f"{SIZE} --no-memory")["rows"]) == ["vitlib bf16", "vitlib fp32"]
     out = capsys.readouterr().out
     assert "ratio: speed over vitlib fp32's" in out
     assert "left out: gone: gone_pkg is not installed; pip install gone_pkg" in out
-    assert "left out: broken: it does not import here (RuntimeError: built for another torch)" in out
+    assert (
+        "left out: broken: it does not import here (RuntimeError: built for another torch)"
+        in out
+    )
 
 
 def test_a_train_step_trains_on_the_same_images():
@@ -94,9 +139,13 @@ def test_a_train_step_trains_on_the_same_images():
     before = [p.clone() for p in model.parameters()]
     steps = bench.model_steps(model, "fp32", batches, CPU)
     steps["inference"]()
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
     steps["train"]()
-    assert all(not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(
+        not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
     assert all(map(torch.equal, next(batches), next(bench.one_batch(TINY, 4, CPU))))
 
 
@@ -108,7 +157,9 @@ def test_memory_is_measured_in_a_process_of_its_own():
 
 
 def test_timm_is_imported_and_no_empty_torchvision_stays(timm):
-    assert hasattr(libraries.import_library("timm").models.vision_transformer, "VisionTransformer")
+    assert hasattr(
+        libraries.import_library("timm").models.vision_transformer, "VisionTransformer"
+    )
     try:
         importlib.import_module("torchvision")
     except Exception:
@@ -120,11 +171,17 @@ def test_timm_is_imported_and_no_empty_torchvision_stays(timm):
     ("words", "message"),
     [
         ("--threads 0", "--threads must be at least 1, got 0"),
-        ("--device cpu --embed-dim 100", "embed_dim 100 is not a multiple of num_heads 3; try embed_dim 102"),
+        (
+            "--device cpu --embed-dim 100",
+            "embed_dim 100 is not a multiple of num_heads 3; try embed_dim 102",
+        ),
         ("--rounds 0", "--rounds must be at least 1, got 0"),
         ("--batch-size 0", "--batch-size must be at least 1, got 0"),
         ("study --images 0", "--images must be at least 1, got 0"),
-        ("paths --device cpu --images 127", "--images must be at least 128, a batch; got 127"),
+        (
+            "paths --device cpu --images 127",
+            "--images must be at least 128, a batch; got 127",
+        ),
     ],
 )
 def test_bad_options(words, message, capsys):
@@ -136,7 +193,8 @@ def test_bad_options(words, message, capsys):
 def test_the_cpu_clock_wants_one_thread(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     with pytest.raises(
-        ValueError, match="--clock cpu adds up all threads and sees no accelerator; use --dev"
+        ValueError,
+        match="--clock cpu adds up all threads and sees no accelerator; use --dev",
     ):
         run("--clock cpu --device cpu")
 
@@ -156,12 +214,21 @@ def test_a_study_is_told_of_by_medians(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "study_speeds", lambda *args: found)
     result = run(f"study --device cpu --json {tmp_path / 'speed.json'}")
     out = capsys.readouterr().out
-    assert "| study | 94 images/s | 0.945 |" in out and "of loop in the same round, median of 2 rounds" in out
-    assert read_json(tmp_path / "speed.json", "")["images_per_s"] == found == result["images_per_s"]
+    assert (
+        "| study | 94 images/s | 0.945 |" in out
+        and "of loop in the same round, median of 2 rounds" in out
+    )
+    assert (
+        read_json(tmp_path / "speed.json", "")["images_per_s"]
+        == found
+        == result["images_per_s"]
+    )
 
 
 def test_every_path_of_training_is_measured(capsys, monkeypatch, timm):
-    base = vl.recipe(bench.BASE, batch_size=8, **{"model.embed_dim": 12, "model.depth": 1})
+    base = vl.recipe(
+        bench.BASE, batch_size=8, **{"model.embed_dim": 12, "model.depth": 1}
+    )
     monkeypatch.setattr(bench, "BASE", base)
     losses, train_step = {}, bench.Trainer.train_step
 
@@ -178,10 +245,16 @@ def test_every_path_of_training_is_measured(capsys, monkeypatch, timm):
     monkeypatch.setattr(bench, "take_turns", two_seconds)
     speeds = run("paths --device cpu --images 32 --rounds 2")["images_per_s"]
     paths = ["ViT", "ViT, axial", "ResNet", "hybrid", "masked", "timm, DataLoader"]
-    assert list(speeds) == paths and set(map(tuple, speeds.values())) == {(4.0, 4.0)}  # batches of eight
-    assert losses["masked-mean"] > 3 > losses["classification"]  # log 512 and log 10: another objective
+    assert list(speeds) == paths and set(map(tuple, speeds.values())) == {
+        (4.0, 4.0)
+    }  # batches of eight
+    assert (
+        losses["masked-mean"] > 3 > losses["classification"]
+    )  # log 512 and log 10: another objective
     found = {"ViT": [100.0, 100.0, 50.0], "ResNet": [50.0, 40.0, 45.0]}
-    assert "| ResNet | 45 images/s | 0.500 |" in bench.speeds_table({"images_per_s": found})
+    assert "| ResNet | 45 images/s | 0.500 |" in bench.speeds_table(
+        {"images_per_s": found}
+    )
 
 
 def test_behind_the_loader_a_picture_is_only_moved_and_mirrored():

@@ -25,13 +25,31 @@ URL = "https://github.com/org/repo"
 PIP = '%pip install -q --no-deps "{source}" jaxtyping wadler-lindig'
 NAMED = {"jaxtyping", "wadler-lindig"}
 # What Colab has without being asked (its list of February 2026); Kaggle's image is made from Colab's.
-HOSTS_HAVE = {"torch", "numpy", "einops", "safetensors", "tqdm", "matplotlib", "opencv-python-headless"}
-HOSTS_HAVE |= {"scikit-image", "scipy", "filelock", "pillow", "annotated-types"}  # pydantic brings the last
+HOSTS_HAVE = {
+    "torch",
+    "numpy",
+    "einops",
+    "safetensors",
+    "tqdm",
+    "matplotlib",
+    "opencv-python-headless",
+}
+HOSTS_HAVE |= {
+    "scikit-image",
+    "scipy",
+    "filelock",
+    "pillow",
+    "annotated-types",
+}  # pydantic brings the last
 
 
 def names_of(requirements: list[str]) -> set[str]:
     """The packages that these requirements name, without versions and without what only an extra needs."""
-    return {re.match(r"[\w-]+", line)[0].lower() for line in requirements if "extra ==" not in line}
+    return {
+        re.match(r"[\w-]+", line)[0].lower()
+        for line in requirements
+        if "extra ==" not in line
+    }
 
 
 # The zip
@@ -40,7 +58,13 @@ def names_of(requirements: list[str]) -> set[str]:
 @pytest.fixture
 def project(tmp_path):
     """A small project with what belongs into the zip and what does not."""
-    for name in ("pyproject.toml", "README.md", "LICENSE", "Makefile", "requirements.txt"):
+    for name in (
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "Makefile",
+        "requirements.txt",
+    ):
         shutil.copy(ROOT / name, tmp_path)
     inside = ("vitlib/__init__.py", "vitlib/data/x.py", "vitlib/results/x.json")
     for name in (*inside, "data/x.bin", ".git/x", "book/x.md"):
@@ -48,7 +72,9 @@ def project(tmp_path):
         (tmp_path / name).write_text(name)
     given = "tools/*.py page/*.py book/01*.ipynb book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
     for path in (path for each in given.split() for path in ROOT.glob(each)):
-        (target := tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        (target := tmp_path / path.relative_to(ROOT)).parent.mkdir(
+            parents=True, exist_ok=True
+        )
         shutil.copy(path, target)
     return tmp_path
 
@@ -68,8 +94,16 @@ def test_the_zip_has_what_pip_needs_and_nothing_else(tmp_path):
         for path in (ROOT / name).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and path.name[0] != "."
     }
-    assert set(names(tmp_path / "a.zip")) == {"pyproject.toml", "README.md", "LICENSE", *package}
-    assert {"vitlib/results/cifar10-photo.safetensors", "vitworkshop/web/vit.js"} <= package
+    assert set(names(tmp_path / "a.zip")) == {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        *package,
+    }
+    assert {
+        "vitlib/results/cifar10-photo.safetensors",
+        "vitworkshop/web/vit.js",
+    } <= package
     size = f"some {(tmp_path / 'a.zip').stat().st_size / 1e6:.0f} MB"
     assert size in (ROOT / "book/how-to-run.md").read_text(encoding="utf-8")
 
@@ -97,15 +131,32 @@ def test_a_write_that_breaks_off_leaves_the_old_zip(project):
 def test_make_colab_needs_no_package_and_says_what_to_do(project):
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MAKE", "MFLAGS"))
+    }
     # make wants a path without spaces; -S: no installed package is found
-    command = ["make", "colab", f"PYTHON={Path(sys.executable).resolve()} -S", "LANGUAGE=zh"]
-    said = subprocess.run(command, cwd=project, env=plain, capture_output=True, text=True, check=True).stdout
+    command = [
+        "make",
+        "colab",
+        f"PYTHON={Path(sys.executable).resolve()} -S",
+        "LANGUAGE=zh",
+    ]
+    said = subprocess.run(
+        command, cwd=project, env=plain, capture_output=True, text=True, check=True
+    ).stdout
     made = project / "_build/patch-by-patch.zip"
     package = ["vitlib/__init__.py", "vitlib/data/x.py", "vitlib/results/x.json"]
     assert names(made) == ["LICENSE", "README.md", "pyproject.toml", *package]
-    assert said.startswith(f"Wrote {made} (0.0 MB), and ") and "\nColab: " in said and "Kaggle: " in said
-    assert "练习 1.1：" in (project / "_build/colab/01-patchify.ipynb").read_text(encoding="utf-8")
+    assert (
+        said.startswith(f"Wrote {made} (0.0 MB), and ")
+        and "\nColab: " in said
+        and "Kaggle: " in said
+    )
+    assert "练习 1.1：" in (project / "_build/colab/01-patchify.ipynb").read_text(
+        encoding="utf-8"
+    )
 
 
 # The first cell
@@ -117,7 +168,9 @@ def run_cell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     inputs = tmp_path / "kaggle-input"
 
-    def run(host: str, url: str = "", has_vitlib: bool = False) -> tuple[list[str], list[str]]:
+    def run(
+        host: str, url: str = "", has_vitlib: bool = False
+    ) -> tuple[list[str], list[str]]:
         monkeypatch.delenv("KAGGLE_KERNEL_RUN_TYPE", raising=False)
         monkeypatch.delitem(sys.modules, "google.colab", raising=False)
         if host == "kaggle":
@@ -125,8 +178,14 @@ def run_cell(tmp_path, monkeypatch):
         elif host == "colab":
             monkeypatch.setitem(sys.modules, "google.colab", SimpleNamespace())
         source = colab_cell(url)
-        assert source.count(PIP) == 1 and source.count("%") == 1 and len(source.splitlines()) <= 20
-        source = source.replace(PIP, "installed.append(str(source))").replace("/kaggle/input", str(inputs))
+        assert (
+            source.count(PIP) == 1
+            and source.count("%") == 1
+            and len(source.splitlines()) <= 20
+        )
+        source = source.replace(PIP, "installed.append(str(source))").replace(
+            "/kaggle/input", str(inputs)
+        )
         installed, said = [], []
         with monkeypatch.context() as patch:
             patch.setattr(importlib.util, "find_spec", lambda name: has_vitlib or None)
@@ -145,7 +204,9 @@ def test_with_nothing_there_two_lines_say_both_ways(run_cell, host):
     assert "make set-url URL=" in said[1]
 
 
-@pytest.mark.parametrize(("host", "installed"), [("own", False), ("colab", True), ("kaggle", True)])
+@pytest.mark.parametrize(
+    ("host", "installed"), [("own", False), ("colab", True), ("kaggle", True)]
+)
 def test_on_an_own_computer_and_where_it_is_installed_the_cell_does_nothing(
     run_cell, tmp_path, host, installed
 ):
@@ -160,7 +221,9 @@ def test_the_uploaded_zip_goes_before_the_address(run_cell, tmp_path, host):
     assert run_cell(host, URL) == (["patch-by-patch.zip"], [])
 
 
-@pytest.mark.parametrize("place", ["book", "datasets/me/book", "datasets/me/book/patch-by-patch"])
+@pytest.mark.parametrize(
+    "place", ["book", "datasets/me/book", "datasets/me/book/patch-by-patch"]
+)
 def test_what_kaggle_has_unpacked_is_packed_again(run_cell, tmp_path, place):
     """Where its inputs lie pip could not build: nothing can be written there."""
     package = tmp_path / "kaggle-input" / place / "vitlib"
@@ -181,7 +244,9 @@ def test_a_zip_that_kaggle_has_left_whole_is_found(run_cell, tmp_path):
 
 def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
     """pip looks for no dependency, so that it never replaces the host's torch."""
-    needed = names_of(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    needed = names_of(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    )
     needed |= names_of(requires("jaxtyping"))
     assert needed - HOSTS_HAVE == NAMED
     workflow = (ROOT / ".github/workflows/colab.yml").read_text()
@@ -195,31 +260,51 @@ def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
 @pytest.fixture(params=["colab"])
 def bare(request, tmp_path, monkeypatch):
     """Runs cells as a host does: with its packages but without vitlib, beside the zip; no index is asked."""
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    nbclient, nbformat = (
+        pytest.importorskip("nbclient"),
+        pytest.importorskip("nbformat"),
+    )
     pytest.importorskip("ipykernel")
     if os.name == "nt":
         pytest.skip("links need an administrator on Windows")
     if int(version("setuptools").split(".")[0]) < 77:
-        pytest.skip("building the package without a network needs setuptools 77 or newer")
+        pytest.skip(
+            "building the package without a network needs setuptools 77 or newer"
+        )
     venv.create(tmp_path / "env")
     python = tmp_path / "env/bin/python"
     ask = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    site = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
-    given = tmp_path / "given"  # outside the environment, so that pip touches nothing that is linked there
+    site = Path(
+        subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
+    )
+    given = (
+        tmp_path / "given"
+    )  # outside the environment, so that pip touches nothing that is linked there
     given.mkdir()
     for entry in Path(importlib.util.find_spec("torch").origin).parents[1].iterdir():
         if "vitlib" not in entry.name:
             (given / entry.name).symlink_to(entry)
-    fake = "import sys; sys.modules['google.colab'] = sys" if request.param == "colab" else ""
+    fake = (
+        "import sys; sys.modules['google.colab'] = sys"
+        if request.param == "colab"
+        else ""
+    )
     (site / "host.pth").write_text(f"{given}\n{fake}\n")
     kernel = tmp_path / "jupyter/kernels/bare/kernel.json"
     kernel.parent.mkdir(parents=True)
     start = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel.write_text(json.dumps({"argv": start, "display_name": "bare", "language": "python"}))
+    kernel.write_text(
+        json.dumps({"argv": start, "display_name": "bare", "language": "python"})
+    )
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+    }
     environment |= {"VITLIB_DATA": str(tmp_path / "no-data"), "TQDM_DISABLE": "1"}
-    environment |= {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}  # pip reads this 0 as: no isolation
+    environment |= {
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+    }  # pip reads this 0 as: no isolation
     environment["PIP_NO_CACHE_DIR"] = "1"  # a home that cannot be written has none
     if request.param == "kaggle":
         environment["KAGGLE_KERNEL_RUN_TYPE"] = "Interactive"
@@ -229,18 +314,26 @@ def bare(request, tmp_path, monkeypatch):
 
     def run(number: str, cells: int | None = None) -> list:
         """Runs the first ``cells`` code cells of a chapter (None: all); returns them as they are after it."""
-        notebook = nbformat.read(next(p for p in chapters() if p.name.startswith(number)), 4)
+        notebook = nbformat.read(
+            next(p for p in chapters() if p.name.startswith(number)), 4
+        )
         code = [cell for cell in notebook.cells if cell.cell_type == "code"][:cells]
-        code[0].source = code[0].source.replace("/kaggle/input", str(tmp_path / "input"))
+        code[0].source = code[0].source.replace(
+            "/kaggle/input", str(tmp_path / "input")
+        )
         code.append(nbformat.v4.new_code_cell("vl.__file__"))
         notebook.cells = code
         where = {"metadata": {"path": str(folder)}}
-        client = nbclient.NotebookClient(notebook, timeout=600, kernel_name="bare", resources=where)
+        client = nbclient.NotebookClient(
+            notebook, timeout=600, kernel_name="bare", resources=where
+        )
         client.execute(env=environment)
         return code
 
     ask = [python, "-c", "import vitlib"]
-    absent = subprocess.run(ask, cwd=folder, env=environment, capture_output=True, text=True)
+    absent = subprocess.run(
+        ask, cwd=folder, env=environment, capture_output=True, text=True
+    )
     assert "No module named 'vitlib'" in absent.stderr
     return SimpleNamespace(run=run, folder=folder, site=site)
 
@@ -262,7 +355,10 @@ def test_the_first_cell_installs_the_package_and_another_chapter_begins(bare):
 @pytest.mark.slow
 @pytest.mark.parametrize("bare", ["kaggle"], indirect=True)
 def test_the_first_cell_installs_what_kaggle_has_unpacked(bare):
-    shutil.unpack_archive(bare.folder / "patch-by-patch.zip", bare.folder.parent / "input/datasets/me/book")
+    shutil.unpack_archive(
+        bare.folder / "patch-by-patch.zip",
+        bare.folder.parent / "input/datasets/me/book",
+    )
     (bare.folder / "patch-by-patch.zip").unlink()
     assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
 

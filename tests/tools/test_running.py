@@ -35,7 +35,10 @@ _LATE = {
     "vitworkshop/studies/registry.py": "from vitworkshop.studies import named_one, other",
     "vitworkshop/studies/named_one.py": "import vitlib.other",
     "vitworkshop/studies/other.py": "",
-    **{f"vitlib/results/{name}.json": "{}" for name in ("named-one", "run-s1", "other", "inside")},
+    **{
+        f"vitlib/results/{name}.json": "{}"
+        for name in ("named-one", "run-s1", "other", "inside")
+    },
 }
 ALWAYS = {
     *(f"vitlib/{name}.py" for name in ("__init__", "a", "room/__init__", "room/b")),
@@ -45,21 +48,41 @@ ALWAYS = {
 
 def notebook(*codes: str, output: str | None = None, tags: tuple[str, ...] = ()) -> str:
     """A notebook of these code cells, which printed `output`; or did not run."""
-    printed = [] if output is None else [{"output_type": "stream", "name": "stdout", "text": output}]
+    printed = (
+        []
+        if output is None
+        else [{"output_type": "stream", "name": "stdout", "text": output}]
+    )
     ran = {
         "execution_count": None if output is None else 1,
         "outputs": printed,
         "metadata": {"tags": [*tags]},
     }
-    cells = [{"cell_type": "code", "id": f"c{i}", "source": code, **ran} for i, code in enumerate(codes)]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+    cells = [
+        {"cell_type": "code", "id": f"c{i}", "source": code, **ran}
+        for i, code in enumerate(codes)
+    ]
+    kernel = {
+        "kernelspec": {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
+    }
+    return json.dumps(
+        {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    )
 
 
 @pytest.fixture
 def book(tmp_path, monkeypatch) -> Path:
     """An empty book beside small packages, which `tools.build` builds in this process."""
-    names = {"ROOT": "", "BUILD": "_build", "CACHE": "_build/.jupyter_cache", "KEYS": "_build/keys.json"}
+    names = {
+        "ROOT": "",
+        "BUILD": "_build",
+        "CACHE": "_build/.jupyter_cache",
+        "KEYS": "_build/keys.json",
+    }
     for name, path in names.items():
         monkeypatch.setattr(build, name, tmp_path / path)
     for file, code in PACKAGE.items():
@@ -69,7 +92,9 @@ def book(tmp_path, monkeypatch) -> Path:
     for name in ("book", "_build"):
         (tmp_path / name).mkdir()
     # threads see these settings
-    monkeypatch.setattr(build, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+    monkeypatch.setattr(
+        build, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1)
+    )
     monkeypatch.setattr(refresh, "CACHE", build.CACHE)
     for name, value in build.kernel_environment(1).items():
         monkeypatch.setenv(name, value)
@@ -85,7 +110,10 @@ def book(tmp_path, monkeypatch) -> Path:
         (
             "from vitworkshop.studies.registry import STUDIES\nSTUDIES['named-one']\nimport vitlib",
             {
-                *("vitworkshop/studies/registry.py", "vitworkshop/studies/named_one.py"),
+                *(
+                    "vitworkshop/studies/registry.py",
+                    "vitworkshop/studies/named_one.py",
+                ),
                 *("vitlib/other.py", "vitlib/results/named-one.json"),
             },
         ),
@@ -104,27 +132,40 @@ def book(tmp_path, monkeypatch) -> Path:
 )
 def test_a_chapter_depends_on_what_it_can_import_and_names(book, code, more):
     (book / "01.ipynb").write_text(notebook(code))
-    found = {path.relative_to(book.parent).as_posix() for path in depends_on(book / "01.ipynb", book.parent)}
+    found = {
+        path.relative_to(book.parent).as_posix()
+        for path in depends_on(book / "01.ipynb", book.parent)
+    }
     assert found == ALWAYS | more
 
 
 def test_no_chapter_depends_on_the_command_line_or_on_all_studies():
     for path in sorted((ROOT / "book").glob("*.ipynb")):
         found = {file.relative_to(ROOT).as_posix() for file in depends_on(path, ROOT)}
-        assert {"vitlib/__init__.py", "vitlib/model/vit.py", "vitlib/viz/__init__.py"} <= found
+        assert {
+            "vitlib/__init__.py",
+            "vitlib/model/vit.py",
+            "vitlib/viz/__init__.py",
+        } <= found
         assert path.stem[:2] in ("12", "16") or "vitworkshop/cli/train.py" not in found
         assert sum(file.startswith("vitworkshop/studies/") for file in found) < 18
 
 
 def cache_as_run(path: str) -> tuple[float, str, str]:
     """In place of `build.run_notebook`: what the notebook has stored is what it printed."""
-    get_cache(str(build.CACHE)).cache_notebook_file(path, check_validity=False, overwrite=True)
+    get_cache(str(build.CACHE)).cache_notebook_file(
+        path, check_validity=False, overwrite=True
+    )
     return 0.0, "", ""
 
 
 def test_a_chapter_runs_again_when_what_it_depends_on_changed(book, monkeypatch):
     ran = []
-    monkeypatch.setattr(build, "run_notebook", lambda path: ran.append(Path(path).name) or cache_as_run(path))
+    monkeypatch.setattr(
+        build,
+        "run_notebook",
+        lambda path: ran.append(Path(path).name) or cache_as_run(path),
+    )
 
     def run_all() -> list[str]:
         ran.clear()
@@ -132,7 +173,9 @@ def test_a_chapter_runs_again_when_what_it_depends_on_changed(book, monkeypatch)
         return ran.copy()
 
     package = book.parent / "vitlib"
-    (book / "01.ipynb").write_text(notebook("name = 'import vitlib.room.other'\nprint('as it was')"))
+    (book / "01.ipynb").write_text(
+        notebook("name = 'import vitlib.room.other'\nprint('as it was')")
+    )
     (book / "02.ipynb").write_text(notebook("import vitlib\nprint(2)"))
     assert run_all() == ["01.ipynb", "02.ipynb"] and run_all() == []
     (package / "other.py").write_text("# nobody's")
@@ -148,12 +191,20 @@ def test_a_chapter_runs_again_when_what_it_depends_on_changed(book, monkeypatch)
 @pytest.mark.slow
 def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, capsys):
     good, bad = book / "01-good.ipynb", book / "02-bad.ipynb"
-    good.write_text(notebook("import sys\nprint(6 * 7)\nprint('progress', file=sys.stderr)"))
+    good.write_text(
+        notebook("import sys\nprint(6 * 7)\nprint('progress', file=sys.stderr)")
+    )
     bad.write_text(notebook("x = 1", "raise KeyError('where')"))
     assert not build.run_notebooks()
     said = capsys.readouterr().out
-    assert "01-good.ipynb" in said and "FAILED  book/02-bad.ipynb" in said.replace("\\", "/")
-    assert "cell 2:" in said and "raise KeyError('where')" in said and "KeyError: 'where'" in said
+    assert "01-good.ipynb" in said and "FAILED  book/02-bad.ipynb" in said.replace(
+        "\\", "/"
+    )
+    assert (
+        "cell 2:" in said
+        and "raise KeyError('where')" in said
+        and "KeyError: 'where'" in said
+    )
     bad.unlink()
     assert build.run_notebooks() and "in the cache" in capsys.readouterr().out
     assert refresh.refresh(good)
@@ -161,7 +212,9 @@ def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, 
     assert cell["execution_count"] == 1
     assert [output["text"] for output in cell["outputs"]] == ["42\n"]
     good.write_text(notebook("print(7)"))
-    assert not refresh.refresh(good), "a notebook that changed since it ran is not refreshed"
+    assert not refresh.refresh(good), (
+        "a notebook that changed since it ran is not refreshed"
+    )
 
 
 class Reports:
@@ -175,12 +228,22 @@ class Reports:
 def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     """It fails where the stored text is not what the run printed, and where the build has not run what there is."""
     monkeypatch.setattr(recorded, "CACHE", build.CACHE)
-    monkeypatch.setattr(recorded.IPyNbFile, "setup", recorded.IPyNbFile.setup)  # put back afterwards
+    monkeypatch.setattr(
+        recorded.IPyNbFile, "setup", recorded.IPyNbFile.setup
+    )  # put back afterwards
     path, checked = book / "01.ipynb", ("nbval-check-output",)
 
     def judged(*arguments, **options) -> str:
         path.write_text(notebook(*arguments, **options))
-        words = ["-q", "-c", os.devnull, "-p", "no:cacheprovider", "--nbval-lax", str(path)]
+        words = [
+            "-q",
+            "-c",
+            os.devnull,
+            "-p",
+            "no:cacheprovider",
+            "--nbval-lax",
+            str(path),
+        ]
         pytest.main(words, plugins=[recorded, reports := Reports()])
         return reports.said
 
@@ -191,7 +254,11 @@ def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     assert said.startswith("failed") and "Cell outputs differ" in said
     unseen = "the build has not run 01.ipynb as it is now"
     assert unseen in judged("print(6 * 7)  # changed", output="42\n", tags=checked)
-    assert unseen in judged("print(6 * 7)", output="43\n")  # the cache knows a notebook by its tags, too
+    assert unseen in judged(
+        "print(6 * 7)", output="43\n"
+    )  # the cache knows a notebook by its tags, too
     path.write_text(notebook("print(6 * 7)", output="42\n"))
     cache_as_run(str(path))
-    assert judged("print(6 * 7)", output="43\n").startswith("passed")  # no cell asks to be compared
+    assert judged("print(6 * 7)", output="43\n").startswith(
+        "passed"
+    )  # no cell asks to be compared

@@ -30,13 +30,31 @@ URL = "https://github.com/org/repo"
 def project(tmp_path):
     """A small copy of the project: its settings, a README and one chapter."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    address.write_if_changed(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
-    (tmp_path / "README.md").write_text("# Book\n\n<!-- links -->\n<!-- /links -->\n\nEnd.\n")
+    address.write_if_changed(
+        tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text()
+    )
+    (tmp_path / "README.md").write_text(
+        "# Book\n\n<!-- links -->\n<!-- /links -->\n\nEnd.\n"
+    )
     (tmp_path / "book").mkdir()
-    set_up = v4.new_code_cell(address.colab_cell(""), metadata={"tags": ["colab-setup", "remove-cell"]})
-    cells = [v4.new_markdown_cell("# 01 Toy\n\nA promise."), set_up, v4.new_code_cell("print(1)")]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "book/01-toy.ipynb")
+    set_up = v4.new_code_cell(
+        address.colab_cell(""), metadata={"tags": ["colab-setup", "remove-cell"]}
+    )
+    cells = [
+        v4.new_markdown_cell("# 01 Toy\n\nA promise."),
+        set_up,
+        v4.new_code_cell("print(1)"),
+    ]
+    kernel = {
+        "kernelspec": {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
+    }
+    nbformat.write(
+        v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "book/01-toy.ipynb"
+    )
     address.set_url("", tmp_path)
     return tmp_path
 
@@ -46,12 +64,19 @@ def project(tmp_path):
 
 def test_set_url_writes_the_setting_the_notebooks_and_the_readme(project):
     changed = address.set_url(URL, project)
-    assert [path.name for path in changed] == ["pyproject.toml", "01-toy.ipynb", "README.md"]
+    assert [path.name for path in changed] == [
+        "pyproject.toml",
+        "01-toy.ipynb",
+        "README.md",
+    ]
     assert address.read_url(project) == URL
     cell = json.loads((project / "book/01-toy.ipynb").read_text())["cells"][1]
     assert "".join(cell["source"]) == address.colab_cell(URL)
     readme = (project / "README.md").read_text()
-    assert "[01 Toy](https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb)" in readme
+    assert (
+        "[01 Toy](https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb)"
+        in readme
+    )
     assert "<https://org.github.io/repo/>" in readme
     assert readme.endswith("End.\n")
 
@@ -62,15 +87,24 @@ def test_set_url_is_idempotent_and_can_be_undone(project):
     assert address.set_url(URL + "/", project) == []
     assert address.set_url(URL + ".git", project) == []
     address.set_url("", project)
-    assert address.pages_url("https://github.com/Org/org.github.io") == "https://org.github.io/"
-    assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    assert (
+        address.pages_url("https://github.com/Org/org.github.io")
+        == "https://org.github.io/"
+    )
+    assert before == {
+        path: path.read_bytes() for path in project.rglob("*") if path.is_file()
+    }
 
 
 @pytest.mark.parametrize(
-    "url", ["github.com/org/repo", "https://github.com/org", "https://example.org/a/b", "x"]
+    "url",
+    ["github.com/org/repo", "https://github.com/org", "https://example.org/a/b", "x"],
 )
 def test_set_url_refuses_what_is_no_repository(project, url):
-    with pytest.raises(ValueError, match=r"expected the address of a GitHub repository, got .* try https://"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected the address of a GitHub repository, got .* try https://",
+    ):
         address.set_url(url, project)
     assert address.read_url(project) == ""
 
@@ -92,24 +126,40 @@ def test_the_lock_pins_everything_and_fits_pyproject():
     from packaging.utils import canonicalize_name
 
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = [line.removeprefix("# --no-deps ") for line in lines if re.match(r"(# --no-deps )?[A-Za-z]", line)]
+    pins = [
+        line.removeprefix("# --no-deps ")
+        for line in lines
+        if re.match(r"(# --no-deps )?[A-Za-z]", line)
+    ]
     locked = {}
     for pin in pins:
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), f"not a pin that every index has: {pin}"
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin), (
+            f"not a pin that every index has: {pin}"
+        )
         name, version = pin.split("==")
         locked[canonicalize_name(name)] = version
-    assert not [name for name in locked if name.startswith(("nvidia", "torchvision", "triton", "vitlib"))]
+    assert not [
+        name
+        for name in locked
+        if name.startswith(("nvidia", "torchvision", "triton", "vitlib"))
+    ]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     for line in [*project["dependencies"], *extras["test"], *extras["book"]]:
         wanted = Requirement(line)
         found = locked.get(canonicalize_name(wanted.name))
-        assert found and wanted.specifier.contains(found), f"{line}: the lock has {found}; run make lock"
+        assert found and wanted.specifier.contains(found), (
+            f"{line}: the lock has {found}; run make lock"
+        )
 
 
 def test_pre_commit_does_as_make_refresh_and_the_lock():
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
-    hooks = {hook["id"]: (repo["rev"], hook) for repo in config["repos"] for hook in repo["hooks"]}
+    hooks = {
+        hook["id"]: (repo["rev"], hook)
+        for repo in config["repos"]
+        for hook in repo["hooks"]
+    }
     assert hooks["nbstripout"][1]["args"] == refresh.STRIP
     lock = (ROOT / "requirements.txt").read_text()
     assert f"\nnbstripout=={hooks['nbstripout'][0]}\n" in lock
@@ -151,21 +201,32 @@ def test_buttons_follow_the_address(project):
     pytest.importorskip("jupyter_book")
     address.set_url(URL, project)
     for name in ("tools", "page", "book/_static"):
-        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__", "figures"))
+        shutil.copytree(
+            ROOT / name,
+            project / name,
+            ignore=shutil.ignore_patterns("__pycache__", "figures"),
+        )
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     config["execute"]["execute_notebooks"] = "off"
     (project / "_config.yml").write_text(yaml.safe_dump(config))
     (project / "_toc.yml").write_text("format: jb-book\nroot: book/01-toy\n")
     (project / "book/references.bib").write_text("")
     jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
-    command, how = [jupyter_book, "build", str(project), "-W"], {"capture_output": True, "text": True}
+    command, how = (
+        [jupyter_book, "build", str(project), "-W"],
+        {"capture_output": True, "text": True},
+    )
     done = subprocess.run(command, cwd=project, env=build.kernel_environment(1), **how)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     html = (project / "_build/html/book/01-toy.html").read_text()
-    colab = "https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb"
+    colab = (
+        "https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb"
+    )
     for expected in (colab, f'href="{URL}"', 'property="og:url"'):
         assert expected in html, expected
-    assert (project / "_build/html/sitemap.xml").exists() and "thebe" not in html.lower()
+    assert (
+        project / "_build/html/sitemap.xml"
+    ).exists() and "thebe" not in html.lower()
 
 
 # make and the workflows
@@ -174,8 +235,14 @@ def test_buttons_follow_the_address(project):
 def make(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
-    fresh = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    return subprocess.run(["make", *arguments], cwd=cwd, env=fresh, capture_output=True, text=True)
+    fresh = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MAKE", "MFLAGS"))
+    }
+    return subprocess.run(
+        ["make", *arguments], cwd=cwd, env=fresh, capture_output=True, text=True
+    )
 
 
 def test_help_is_what_make_says_first():
@@ -201,14 +268,18 @@ def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path)
     (tmp_path / "book").mkdir()
 
     def stamp():
-        return re.search(r"^venv: (\S+)", make("-np", "help", cwd=tmp_path).stdout, re.M)[1]
+        return re.search(
+            r"^venv: (\S+)", make("-np", "help", cwd=tmp_path).stdout, re.M
+        )[1]
 
     first = stamp()
     (tmp_path / ".venv").mkdir()
     (tmp_path / first).touch()
     address.set_url("", tmp_path)
     address.set_url(URL, tmp_path)
-    assert "is at .venv" in make("venv", cwd=tmp_path).stdout.splitlines()[0], "nothing to do"
+    assert "is at .venv" in make("venv", cwd=tmp_path).stdout.splitlines()[0], (
+        "nothing to do"
+    )
     with open(tmp_path / "requirements.txt", "a") as lock:
         lock.write("# changed\n")
     assert stamp() != first
@@ -217,34 +288,52 @@ def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path)
 def test_workflows_can_be_read():
     for path in (ROOT / ".github/workflows").glob("*.yml"):
         workflow = yaml.safe_load(text := path.read_text())
-        assert all((ROOT / test).exists() for test in re.findall(r"\btests/[\w/]+\.py", text))
-        assert workflow["name"] and all(job["steps"] and job["runs-on"] for job in workflow["jobs"].values())
+        assert all(
+            (ROOT / test).exists() for test in re.findall(r"\btests/[\w/]+\.py", text)
+        )
+        assert workflow["name"] and all(
+            job["steps"] and job["runs-on"] for job in workflow["jobs"].values()
+        )
 
 
 def test_ci_covers_the_pythons_and_the_oldest_torch():
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
     assert jobs["all"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
-    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    oldest = next(line for line in dependencies if line.startswith("torch>=")).removeprefix("torch>=")
-    assert f"torch=={oldest}.*" in [each["torch"] for each in jobs["torch"]["strategy"]["matrix"]["include"]]
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "dependencies"
+    ]
+    oldest = next(
+        line for line in dependencies if line.startswith("torch>=")
+    ).removeprefix("torch>=")
+    assert f"torch=={oldest}.*" in [
+        each["torch"] for each in jobs["torch"]["strategy"]["matrix"]["include"]
+    ]
 
 
 # The map of the ViT
 
 
-def parsed(lit: str = "", shape: str = "wide", address=lambda part: f"{part.page}.html"):
+def parsed(
+    lit: str = "", shape: str = "wide", address=lambda part: f"{part.page}.html"
+):
     """A drawing of the map, parsed: a chapter's strip, or the whole map for ""."""
-    return ElementTree.fromstring(drawing("strip" if lit else "whole", shape, address, lit))
+    return ElementTree.fromstring(
+        drawing("strip" if lit else "whole", shape, address, lit)
+    )
 
 
 def with_class(svg, name: str) -> list:
-    return [element for element in svg.iter() if name in element.get("class", "").split()]
+    return [
+        element for element in svg.iter() if name in element.get("class", "").split()
+    ]
 
 
 def variables(theme: str) -> dict[str, str]:
     """The map's colours in the style sheet."""
     css = (STATIC / "map.css").read_text(encoding="utf-8")
-    block = css.split('html[data-theme="dark"] ' if theme == "dark" else "*/", 1)[1].split("}")[0]
+    block = css.split('html[data-theme="dark"] ' if theme == "dark" else "*/", 1)[
+        1
+    ].split("}")[0]
     return dict(re.findall(r"--map-([\w-]+): (#[0-9a-f]{6});", block))
 
 
@@ -253,8 +342,13 @@ def contrast(one: str, other: str) -> float:
     light = []
     for colour in (one, other):
         channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
-        light.append(sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True)))
+        linear = [
+            v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4
+            for v in channels
+        ]
+        light.append(
+            sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        )
     return (max(light) + 0.05) / (min(light) + 0.05)
 
 
@@ -265,35 +359,58 @@ def test_every_drawing_of_the_map_has_every_part_once_and_inside(lit, shape):
     parts = with_class(svg, "part")
     assert sorted(part.get("data-part") for part in parts) == list(BY_NUMBER)
     assert all(
-        part.tag.endswith("}a") and part.get("href").startswith(part.get("data-part")) for part in parts
+        part.tag.endswith("}a") and part.get("href").startswith(part.get("data-part"))
+        for part in parts
     )
-    assert [part.get("data-part") for part in with_class(svg, "lit")] == [lit] * bool(lit)
-    assert len(with_class(svg, "pill-text")) == bool(lit), "the words say it too, not the colour alone"
+    assert [part.get("data-part") for part in with_class(svg, "lit")] == [lit] * bool(
+        lit
+    )
+    assert len(with_class(svg, "pill-text")) == bool(lit), (
+        "the words say it too, not the colour alone"
+    )
 
     # and nothing leaves its edges
     _, _, width, height = map(float, svg.get("viewBox").split())
-    boxes = [e for e in [*svg.findall("*"), *svg.findall("*[@data-part]/*")] if e.get("width")]
+    boxes = [
+        e
+        for e in [*svg.findall("*"), *svg.findall("*[@data-part]/*")]
+        if e.get("width")
+    ]
     assert len(boxes) > len(PARTS) + bool(lit)
-    for box in boxes:  # what is drawn there, parts and what is in them, and the words "you are here"
+    for box in (
+        boxes
+    ):  # what is drawn there, parts and what is in them, and the words "you are here"
         x, y, w, h = (float(box.get(name, 0)) for name in ("x", "y", "width", "height"))
         assert x >= 0 and y >= 0 and x + w <= width and y + h <= height, box.attrib
 
 
 def test_no_id_is_used_by_two_drawings_of_one_page():
     drawings = [parsed(lit, shape) for shape in ("wide", "tall") for lit in ("05", "")]
-    ids = [element.get("id") for svg in drawings for element in svg.iter() if element.get("id")]
+    ids = [
+        element.get("id")
+        for svg in drawings
+        for element in svg.iter()
+        if element.get("id")
+    ]
     assert len(ids) == len(set(ids)) >= 8
 
 
 def test_a_part_without_a_page_is_no_link():
-    svg = parsed("05", address=lambda part: None if part.number == "06" else f"{part.page}.html")
-    tags = {part.get("data-part"): part.tag.split("}")[1] for part in with_class(svg, "part")}
+    svg = parsed(
+        "05", address=lambda part: None if part.number == "06" else f"{part.page}.html"
+    )
+    tags = {
+        part.get("data-part"): part.tag.split("}")[1]
+        for part in with_class(svg, "part")
+    }
     assert tags["06"] == "g" and tags["05"] == "a"
 
 
 @pytest.mark.errors
 def test_the_map_knows_its_parts():
-    with pytest.raises(ValueError, match="no part '19' on the map; expected one of 01, 02"):
+    with pytest.raises(
+        ValueError, match="no part '19' on the map; expected one of 01, 02"
+    ):
         drawing("strip", "wide", lit="19")
 
 
@@ -310,7 +427,9 @@ def test_the_maps_colours_stand_out(theme):
         assert contrast(colour[kind], colour[f"{kind}-back"]) >= 4.5, kind
         assert contrast(colour[kind], colour["lit-ink"]) >= 4.5, kind
         assert contrast(colour[kind], colour["whole-back"]) >= 3, kind
-        assert contrast(colour[kind], colour[f"{kind}-back"]) >= 3, "lit and unlit differ in lightness"
+        assert contrast(colour[kind], colour[f"{kind}-back"]) >= 3, (
+            "lit and unlit differ in lightness"
+        )
     assert contrast(colour["ink"], colour["paper"]) >= 7  # the words "you are here"
 
 
@@ -318,25 +437,42 @@ def test_the_stand_alone_map_is_the_same_drawing():
     text = (STATIC / "figures" / "map.svg").read_text(encoding="utf-8")
     assert text == on_the_wall(), "run: python -m page.map"
     style = ElementTree.fromstring(text).findtext("{*}style")
-    assert "svg.vit-map { --map-ink: #14171c;" in style and style.count("{") == style.count("}")
-    assert style.count('font-family: "Patch by Patch Sans"; font-style: normal;') == 2  # its letters
+    assert "svg.vit-map { --map-ink: #14171c;" in style and style.count(
+        "{"
+    ) == style.count("}")
+    assert (
+        style.count('font-family: "Patch by Patch Sans"; font-style: normal;') == 2
+    )  # its letters
     assert "nav." not in style
 
 
-@pytest.mark.parametrize("name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"])
+@pytest.mark.parametrize(
+    "name", ["strip-wide", "strip-tall", "whole-wide", "whole-tall"]
+)
 def test_the_drawings_say_what_the_list_of_parts_says_in_letters_of_their_font(name):
-    words = "".join("".join(text.itertext()) for text in map_source()[name].findall(".//{*}text"))
+    words = "".join(
+        "".join(text.itertext()) for text in map_source()[name].findall(".//{*}text")
+    )
     assert len(words) > 100 and not {c for c in words if ord(c) not in DRAWN}
     for part in PARTS:
         drawn = map_source()[name].find(f"*[@data-part='{part.number}']")
         assert part.kind in drawn.get("class").split()
         words = " ".join("".join(text.itertext()) for text in drawn.findall("{*}text"))
         bare = name.startswith("strip") and part.number > "09"  # there only numbers fit
-        assert words == part.number if bare else words.startswith(f"{part.number} {part.name}")
+        assert (
+            words == part.number
+            if bare
+            else words.startswith(f"{part.number} {part.name}")
+        )
 
 
 def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():
-    css = re.sub(r"/\*.*?\*/|\{.*?\}", " ", (STATIC / "map.css").read_text(encoding="utf-8"), flags=re.S)
+    css = re.sub(
+        r"/\*.*?\*/|\{.*?\}",
+        " ",
+        (STATIC / "map.css").read_text(encoding="utf-8"),
+        flags=re.S,
+    )
     both = drawing("strip", "wide", lit="05") + drawing("whole", "wide")
     found = " ".join(re.findall(r'class="([^"]+)"', both))
     unstyled, ruled = {"here", "wide"}, set(re.findall(r"\.([a-z-]+)", css))
@@ -358,8 +494,15 @@ def computed(tmp_path, monkeypatch):
         "model: as trained": {"mean": 0.3, "sd": 0.1, "n": 3},
         "B/16": {"mean": 0.98127, "sd": 0.1, "n": 3},
     }
-    study = {"name": "toy", "final": {"test_accuracy": 0.98765}, "parameters": 1234567, "seconds": 5530.0}
-    (tmp_path / "toy.json").write_text(json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary}))
+    study = {
+        "name": "toy",
+        "final": {"test_accuracy": 0.98765},
+        "parameters": 1234567,
+        "seconds": 5530.0,
+    }
+    (tmp_path / "toy.json").write_text(
+        json.dumps(study | {"epochs": [{"loss": 2.5}], "summary": summary})
+    )
     return module
 
 
@@ -390,8 +533,14 @@ def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
     [
         ("toy", "expected `file: key/key`, got 'toy'"),
         ("tay: seconds", "no results called 'tay'; there are: toy"),
-        ("toy: final/accuracy", "has no 'accuracy' on the way 'final/accuracy'; there is: test_accuracy"),
-        ("toy: epochs/3/loss", "has no '3' on the way 'epochs/3/loss'; there is: a list"),
+        (
+            "toy: final/accuracy",
+            "has no 'accuracy' on the way 'final/accuracy'; there is: test_accuracy",
+        ),
+        (
+            "toy: epochs/3/loss",
+            "has no '3' on the way 'epochs/3/loss'; there is: a list",
+        ),
         ("toy: final", "expected a number or a word at 'toy: final'"),
         ("toy: seconds as hours", "unknown form 'hours'; there are percent"),
         ("toy: name as percent", "expected a number or a word"),
@@ -404,7 +553,10 @@ def test_a_wrong_result_is_refused(computed, text, message):
 
 def test_a_models_numbers(computed):
     assert computed.model("vit-b/16 tokens") == "196"
-    assert computed.model("vit-b/16 img_size=[480,640] grid").replace("\u00a0", " ") == "30 × 40"
+    assert (
+        computed.model("vit-b/16 img_size=[480,640] grid").replace("\u00a0", " ")
+        == "30 × 40"
+    )
     assert computed.model("vit-b/16 img_size=384 parameters") == "86,859,496"
     assert computed.model("vit-l/16 gmacs") == "61.6"
 
@@ -415,7 +567,10 @@ def test_a_models_numbers(computed):
     [
         ("vit-b/16 weight", "unknown quantity 'weight'; there are tokens"),
         ("vit-x/16 tokens", "preset must be one of"),
-        ("vit-b/16 img_size tokens", "expected changes such as img_size=384, got 'img_size'"),
+        (
+            "vit-b/16 img_size tokens",
+            "expected changes such as img_size=384, got 'img_size'",
+        ),
         ("vit-b/16 img_size=225 tokens", "225"),
     ],
 )
@@ -426,5 +581,8 @@ def test_a_wrong_model_is_refused(computed, text, message):
 
 @pytest.mark.errors
 def test_a_wrong_table_is_refused(computed):
-    with pytest.raises(ValueError, match="no computed table 'sizes'; there are sample-pictures, model-sizes"):
+    with pytest.raises(
+        ValueError,
+        match="no computed table 'sizes'; there are sample-pictures, model-sizes",
+    ):
         computed.make_table("sizes")

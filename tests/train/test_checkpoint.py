@@ -31,13 +31,23 @@ def test_differences_are_told_by_their_way():
 
 
 def test_what_a_file_lacks_was_as_usual():
-    old, usual = {"lr": 0.1, "model": {"depth": 4}}, {"flip": False, "model": {"act": "gelu"}}
+    old, usual = (
+        {"lr": 0.1, "model": {"depth": 4}},
+        {"flip": False, "model": {"act": "gelu"}},
+    )
     same = {"lr": 0.1, "flip": False, "model": {"depth": 4, "act": "gelu"}}
-    assert not list(differences(old, same, usual)) and not list(differences(same, old, usual))
-    assert list(differences(old, same | {"flip": True}, usual)) == ["flip was False, now True"]
+    assert not list(differences(old, same, usual)) and not list(
+        differences(same, old, usual)
+    )
+    assert list(differences(old, same | {"flip": True}, usual)) == [
+        "flip was False, now True"
+    ]
     other = same | {"model": {"depth": 4, "act": "relu"}}
     assert list(differences(old, other, usual)) == ["model.act was 'gelu', now 'relu'"]
-    assert list(differences(old, same)) == ["flip was None, now False", "model.act was None, now 'gelu'"]
+    assert list(differences(old, same)) == [
+        "flip was None, now False",
+        "model.act was None, now 'gelu'",
+    ]
 
 
 def test_default_fields_are_the_defaults_also_of_the_model():
@@ -50,11 +60,16 @@ def test_default_fields_are_the_defaults_also_of_the_model():
         widths: tuple[int, ...] = (1, 2)
         named: list = field(default_factory=list)
 
-    assert default_fields(dataclasses.replace(Other(), widths=(3,))) == {"widths": [1, 2]}
+    assert default_fields(dataclasses.replace(Other(), widths=(3,))) == {
+        "widths": [1, 2]
+    }
 
 
 SMALL = recipe(
-    "drawn10", epochs=2, batch_size=5, **{"model.embed_dim": 12, "model.depth": 1, "model.patch_size": 16}
+    "drawn10",
+    epochs=2,
+    batch_size=5,
+    **{"model.embed_dim": 12, "model.depth": 1, "model.patch_size": 16},
 )
 DATA = Dataset(torch.zeros(10, 3, 32, 32, dtype=torch.uint8), torch.arange(10))
 
@@ -65,7 +80,10 @@ def test_a_checkpoint_from_before_a_field_existed_is_continued(tmp_path):
     path = tmp_path / "checkpoint.pt"
     state = torch.load(path, weights_only=True)
     assert state["step"] == 1
-    del state["identity"]["recipe"]["mixup"], state["identity"]["recipe"]["model"]["mask_token"]
+    del (
+        state["identity"]["recipe"]["mixup"],
+        state["identity"]["recipe"]["model"]["mask_token"],
+    )
     state["identity"]["recipe"]["erasing"] = 0.0  # a field that is gone
     torch.save(state, path)
     whole = train_model(SMALL, DATA, progress=False)
@@ -77,11 +95,20 @@ def test_a_checkpoint_from_before_a_field_existed_is_continued(tmp_path):
 @pytest.mark.errors
 def test_a_field_that_came_later_and_has_another_value_is_refused(tmp_path):
     identity = {"recipe": dataclasses.asdict(recipe(SMALL, mixup=0.5))}
-    old = {"recipe": {key: value for key, value in identity["recipe"].items() if key != "mixup"}}
+    old = {
+        "recipe": {
+            key: value for key, value in identity["recipe"].items() if key != "mixup"
+        }
+    }
     torch.save({"identity": old}, tmp_path / "checkpoint.pt")
-    with pytest.raises(ValueError, match=r"another run \(recipe.mixup was 0.0, now 0.5\); .*delete it"):
+    with pytest.raises(
+        ValueError, match=r"another run \(recipe.mixup was 0.0, now 0.5\); .*delete it"
+    ):
         load_checkpoint(
-            tmp_path / "checkpoint.pt", identity, torch.device("cpu"), {"recipe": default_fields(SMALL)}
+            tmp_path / "checkpoint.pt",
+            identity,
+            torch.device("cpu"),
+            {"recipe": default_fields(SMALL)},
         )
 
 
@@ -93,7 +120,9 @@ def test_killed_while_saving_the_checkpoint_is_whole_and_its_log_not_ahead_of_it
     path = tmp_path / "checkpoint.pt"
 
     def save(step):
-        save_checkpoint(path, STATE | {"identity": {}, "step": step, "log": {"step": step}})
+        save_checkpoint(
+            path, STATE | {"identity": {}, "step": step, "log": {"step": step}}
+        )
 
     save(1)
     killed_at("replace", number, lambda: save(2))
@@ -104,7 +133,14 @@ def test_killed_while_saving_the_checkpoint_is_whole_and_its_log_not_ahead_of_it
     assert sorted(os.listdir(tmp_path)) == ["checkpoint.pt", "log.json"]
 
 
-STATE = {"step": 1, "log": {}, "model": {}, "optimizer": {}, "ema": None, "sums": torch.zeros(2)}
+STATE = {
+    "step": 1,
+    "log": {},
+    "model": {},
+    "optimizer": {},
+    "ema": None,
+    "sums": torch.zeros(2),
+}
 
 
 @pytest.mark.errors
@@ -123,8 +159,14 @@ def test_a_checkpoint_without_one_of_its_parts_is_refused(tmp_path, change, part
     whole = STATE | {"identity": {"a": 1}}
     torch.save(whole, path)
     assert load_checkpoint(path, {"a": 1}, cpu)["step"] == 1
-    torch.save({key: value for key, value in (whole | change).items() if value is not ...}, path)
-    with pytest.raises(ValueError, match=rf"checkpoint.pt is not a whole checkpoint \({part}\); delete it"):
+    torch.save(
+        {key: value for key, value in (whole | change).items() if value is not ...},
+        path,
+    )
+    with pytest.raises(
+        ValueError,
+        match=rf"checkpoint.pt is not a whole checkpoint \({part}\); delete it",
+    ):
         load_checkpoint(path, {"a": 1}, cpu)
 
 
@@ -132,7 +174,9 @@ def test_a_checkpoint_without_one_of_its_parts_is_refused(tmp_path, change, part
 @pytest.mark.parametrize("content", [b"", b"no checkpoint"])
 def test_what_is_no_checkpoint_at_all_is_refused(tmp_path, content):
     (tmp_path / "checkpoint.pt").write_bytes(content)
-    with pytest.raises(ValueError, match=r"is not a whole checkpoint .*resume=False \(--no-resume\)"):
+    with pytest.raises(
+        ValueError, match=r"is not a whole checkpoint .*resume=False \(--no-resume\)"
+    ):
         load_checkpoint(tmp_path / "checkpoint.pt", {}, torch.device("cpu"))
 
 
@@ -146,7 +190,9 @@ def test_a_flipped_bit_in_a_weight_is_noticed(tmp_path):
     raw[raw.index(weight[500:510].numpy().tobytes()) + 3] ^= 1
     path.write_bytes(raw)
     assert not torch.equal(torch.load(path)["model"]["w"], weight)
-    with pytest.raises(ValueError, match="is not a whole checkpoint .*start anew with resume=False"):
+    with pytest.raises(
+        ValueError, match="is not a whole checkpoint .*start anew with resume=False"
+    ):
         load_checkpoint(path, {}, cpu)
 
 
@@ -165,14 +211,34 @@ OLD = Path(__file__).with_name("old-run")
 
 def old_run(out=None) -> dict:
     """What made `OLD`: four epochs of two steps, stopped after the third step, and on its own to the end."""
-    shape = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 1, "num_heads": 2, "mlp_ratio": 2.0}
-    changes = {"epochs": 4, "batch_size": 8, "lr": 3e-3, "crop": 2, "ema_decay": 0.9, "precision": "fp32"}
+    shape = {
+        "img_size": 8,
+        "num_classes": 4,
+        "embed_dim": 12,
+        "depth": 1,
+        "num_heads": 2,
+        "mlp_ratio": 2.0,
+    }
+    changes = {
+        "epochs": 4,
+        "batch_size": 8,
+        "lr": 3e-3,
+        "crop": 2,
+        "ema_decay": 0.9,
+        "precision": "fp32",
+    }
     images = torch.randint(
-        0, 256, (16, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
+        0,
+        256,
+        (16, 3, 8, 8),
+        dtype=torch.uint8,
+        generator=torch.Generator().manual_seed(0),
     )
     labels = torch.arange(16) % 4
     one = Recipe("old-run", ViTConfig(**shape, global_pool="avg"), **changes)
-    return train_model(one, (images, labels), (images, labels), out=out, device="cpu", progress=False)
+    return train_model(
+        one, (images, labels), (images, labels), out=out, device="cpu", progress=False
+    )
 
 
 def test_an_old_checkpoint_is_continued_and_an_old_card_read(tmp_path, one_thread):
@@ -180,8 +246,17 @@ def test_an_old_checkpoint_is_continued_and_an_old_card_read(tmp_path, one_threa
     shutil.copy(OLD / "state.pt", tmp_path / "checkpoint.pt")
     continued, (model, card) = old_run(tmp_path), load_pretrained("old-run", OLD)
     assert [row["epoch"] for row in continued["epochs"]] == [1, 2, 3, 4]
-    assert continued["epochs"][0]["seconds"] == torch.load(OLD / "state.pt")["log"]["epochs"][0]["seconds"]
-    assert card["final"]["val_loss"] == pytest.approx(continued["epochs"][-1]["val_loss"], abs=1e-3)
+    assert (
+        continued["epochs"][0]["seconds"]
+        == torch.load(OLD / "state.pt")["log"]["epochs"][0]["seconds"]
+    )
+    assert card["final"]["val_loss"] == pytest.approx(
+        continued["epochs"][-1]["val_loss"], abs=1e-3
+    )
     for name, value in old_run()["model"].state_dict().items():
-        torch.testing.assert_close(continued["model"].state_dict()[name], value, atol=1e-4, rtol=0)
-        torch.testing.assert_close(model.state_dict()[name], value, atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(
+            continued["model"].state_dict()[name], value, atol=1e-4, rtol=0
+        )
+        torch.testing.assert_close(
+            model.state_dict()[name], value, atol=1e-3, rtol=1e-3
+        )

@@ -18,10 +18,19 @@ from vitlib.train.objective import OBJECTIVES
 from vitlib.train.optim import OPTIMIZERS, SCHEDULES
 from vitlib.train.transfer import replace_head
 
-SHAPE = {"img_size": 8, "patch_size": 2, "embed_dim": 12, "depth": 2, "num_heads": 2, "mlp_ratio": 2.0}
+SHAPE = {
+    "img_size": 8,
+    "patch_size": 2,
+    "embed_dim": 12,
+    "depth": 2,
+    "num_heads": 2,
+    "mlp_ratio": 2.0,
+}
 TINY = vl.ViTConfig(**SHAPE, num_classes=4, global_pool="avg")
 STEPS = {"epochs": 3, "batch_size": 16, "lr": 3e-3, "precision": "fp32"}
-BASE = vl.Recipe("masked", TINY, **STEPS, crop=2, randaugment=1, objective="masked-mean")
+BASE = vl.Recipe(
+    "masked", TINY, **STEPS, crop=2, randaugment=1, objective="masked-mean"
+)
 TASKS = [name for name in OBJECTIVES if name != "classification"]
 
 
@@ -35,9 +44,16 @@ def toy(n: int = 40, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def train(task="masked-mean", data=None, **options) -> dict:
-    changes = {key: options.pop(key) for key in list(options) if key in vars(BASE) or "." in key}
+    changes = {
+        key: options.pop(key)
+        for key in list(options)
+        if key in vars(BASE) or "." in key
+    }
     return vl.train_model(
-        vl.recipe(BASE, objective=task, **changes), data or toy(), progress=False, **options
+        vl.recipe(BASE, objective=task, **changes),
+        data or toy(),
+        progress=False,
+        **options,
     )
 
 
@@ -47,9 +63,14 @@ def weights(log: dict) -> dict:
 
 def assert_same(a: dict, b: dict) -> None:
     assert weights(a).keys() == weights(b).keys()
-    assert all(torch.equal(value, weights(b)[name]) for name, value in weights(a).items())
+    assert all(
+        torch.equal(value, weights(b)[name]) for name, value in weights(a).items()
+    )
     times = ("seconds", "images_per_s")
-    rows = [[{k: v for k, v in row.items() if k not in times} for row in log["epochs"]] for log in (a, b)]
+    rows = [
+        [{k: v for k, v in row.items() if k not in times} for row in log["epochs"]]
+        for log in (a, b)
+    ]
     assert rows[0] == rows[1]
 
 
@@ -69,9 +90,15 @@ def drawn(task: str, n: int = 6, **changes):
 def test_the_encoder_is_the_recipes_without_classes_and_with_a_mask_token(task):
     objective, model, inputs, targets = drawn(task)
     outputs = {"masked-mean": 512, "masked-grid": 4 * 512, "masked-pixels": 12}[task]
-    assert model.encoder.cfg == objective.recipe.model == replace(TINY, num_classes=0, mask_token=True)
+    assert (
+        model.encoder.cfg
+        == objective.recipe.model
+        == replace(TINY, num_classes=0, mask_token=True)
+    )
     assert model(*inputs).shape == (6, 8, outputs)
-    assert vl.count_parameters(model) == vl.count_parameters(model.encoder) + 13 * outputs
+    assert (
+        vl.count_parameters(model) == vl.count_parameters(model.encoder) + 13 * outputs
+    )
     loss, hits = objective.loss(model(*inputs), targets)
     first = targets.square().mean().item() if task == "masked-pixels" else math.log(512)
     assert loss.item() == pytest.approx(first, rel=0.05) and hits.item() < 0.05 * 6
@@ -94,8 +121,13 @@ def test_a_grid_is_4_by_4_where_a_patch_has_as_many_pixels(patch_size, cells):
     recipe = vl.recipe(BASE, objective="masked-grid", **changes)
     grid, mean = OBJECTIVES["masked-grid"](recipe), OBJECTIVES["masked-mean"](recipe)
     images = torch.rand(1, 3, 16, 16, generator=Generator().manual_seed(0))
-    assert grid.targets(images).shape[2] == cells and grid.build().predict.out_features == 512 * cells
-    assert mean.targets(images).shape[2] == 1 and mean.build().predict.out_features == 512
+    assert (
+        grid.targets(images).shape[2] == cells
+        and grid.build().predict.out_features == 512 * cells
+    )
+    assert (
+        mean.targets(images).shape[2] == 1 and mean.build().predict.out_features == 512
+    )
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -105,8 +137,13 @@ def test_a_batch_is_augmented_then_corrupted_and_asked_for_what_was_there(task):
     generator = Generator().manual_seed(3)
     clean = augment_images(toy(6)[0], objective.recipe, generator)
     expected = vl.corrupt_patches(6, 16, 0.25, generator)
-    assert torch.equal(images, vl.normalize(clean))  # the model hides and swaps by itself
-    assert all(torch.equal(a, b) for a, b in zip((mask, source, corrupted), expected, strict=True))
+    assert torch.equal(
+        images, vl.normalize(clean)
+    )  # the model hides and swaps by itself
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip((mask, source, corrupted), expected, strict=True)
+    )
     right = {
         "masked-mean": lambda: vl.patch_colours(clean, 2, 1),
         "masked-grid": lambda: vl.patch_colours(clean, 2, 4),
@@ -157,9 +194,18 @@ def test_a_run_stopped_at_every_step_is_the_same_to_the_bit(tmp_path):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_log_has_the_metric_and_what_guesses_get(task, capsys):
-    log = vl.train_model(vl.recipe(BASE, objective=task, epochs=1), toy(), toy(10, seed=1))
+    log = vl.train_model(
+        vl.recipe(BASE, objective=task, epochs=1), toy(), toy(10, seed=1)
+    )
     metric = "r2" if task == "masked-pixels" else "accuracy"
-    keys = {"train_loss", f"train_{metric}", "val_loss", f"val_{metric}", "val_constant", "val_neighbours"}
+    keys = {
+        "train_loss",
+        f"train_{metric}",
+        "val_loss",
+        f"val_{metric}",
+        "val_constant",
+        "val_neighbours",
+    }
     assert log["epochs"][0].keys() == keys | {"epoch", "lr", "images_per_s", "seconds"}
     assert all(math.isfinite(value) for value in log["epochs"][0].values())
     assert f"  {metric} " in capsys.readouterr().out
@@ -181,7 +227,9 @@ def test_scores_repeat_whatever_was_drawn_and_whoever_asks():
     first = objective.score(model, data)
     torch.manual_seed(2)
     assert objective.score(model, data) == first and model.training
-    other = OBJECTIVES["masked-grid"](replace(objective.recipe, seed=9, crop=0, randaugment=0))
+    other = OBJECTIVES["masked-grid"](
+        replace(objective.recipe, seed=9, crop=0, randaugment=0)
+    )
     assert other.score(model, data) == first
 
 
@@ -198,7 +246,9 @@ def test_scores_beside_slow_ones(task, monkeypatch):
     guess = guess_patches(pixels, mask, source, 2)
     with torch.no_grad():
         outputs = model.eval()(vl.normalize(pixels), mask, source, corrupted)
-    right, guessed = (take_patches(objective.targets(x), corrupted) for x in (pixels, guess))
+    right, guessed = (
+        take_patches(objective.targets(x), corrupted) for x in (pixels, guess)
+    )
     if task == "masked-pixels":
         spread = (right - right.mean((0, 1))).square().mean()
         expected = {
@@ -216,25 +266,39 @@ def test_scores_beside_slow_ones(task, monkeypatch):
             "constant": common / right.numel(),
             "neighbours": (guessed == right).float().mean(),
         }
-    assert scores == pytest.approx({key: float(value) for key, value in expected.items()}, abs=1e-5)
+    assert scores == pytest.approx(
+        {key: float(value) for key, value in expected.items()}, abs=1e-5
+    )
     assert list(scores)[:2] == ["loss", objective.metric]
     loss, hits = objective.loss(outputs, right)
     torch.testing.assert_close(loss, expected["loss"])
-    torch.testing.assert_close(hits, 130 * expected[objective.metric], rtol=1e-4, atol=0)
+    torch.testing.assert_close(
+        hits, 130 * expected[objective.metric], rtol=1e-4, atol=0
+    )
 
 
-@pytest.mark.parametrize(("task", "epochs"), [("masked-mean", 25), ("masked-pixels", 5)])
+@pytest.mark.parametrize(
+    ("task", "epochs"), [("masked-mean", 25), ("masked-pixels", 5)]
+)
 def test_it_learns_to_tell_more_than_guesses_do(task, epochs):
     """On Drawn-10, shrunk to 8 x 8 pixels, and on images it was not trained on."""
     images, labels = vl.load_drawn10("train", n=700)
     images = F.avg_pool2d(images.float(), 4).round().to(torch.uint8)
-    shape = {"model.img_size": 8, "model.patch_size": 2, "model.embed_dim": 48, "model.depth": 2}
+    shape = {
+        "model.img_size": 8,
+        "model.patch_size": 2,
+        "model.embed_dim": 48,
+        "model.depth": 2,
+    }
     changes = {"batch_size": 32, "lr": 1e-2, "precision": "fp32", "model.num_heads": 2}
     fast = vl.recipe("drawn10", objective=task, epochs=epochs, **changes, **shape)
     data, val = (images[:500], labels[:500]), (images[500:], labels[500:])
     last = vl.train_model(fast, data, val, progress=False)["epochs"][-1]
     metric = OBJECTIVES[task].metric
-    assert last[f"val_{metric}"] > max(last["val_neighbours"], last["val_constant"]) + 0.005
+    assert (
+        last[f"val_{metric}"]
+        > max(last["val_neighbours"], last["val_constant"]) + 0.005
+    )
 
 
 # -------------------------------------------------------------------------------------------- what comes after
@@ -242,9 +306,14 @@ def test_it_learns_to_tell_more_than_guesses_do(task, epochs):
 
 def test_the_encoder_is_kept_and_read_again(tmp_path):
     log = train(epochs=1)
-    vl.save_pretrained(log["model"], {key: log[key] for key in log if key != "model"}, tmp_path)
+    vl.save_pretrained(
+        log["model"], {key: log[key] for key in log if key != "model"}, tmp_path
+    )
     encoder, card = vl.load_pretrained("masked", tmp_path)
-    assert encoder.cfg == log["model"].encoder.cfg and card["recipe"]["objective"] == "masked-mean"
+    assert (
+        encoder.cfg == log["model"].encoder.cfg
+        and card["recipe"]["objective"] == "masked-mean"
+    )
     for name, value in log["model"].encoder.state_dict().items():
         assert torch.equal(encoder.state_dict()[name], value.half().float())
     assert encoder(torch.zeros(2, 3, 8, 8)).shape == (2, 12)
@@ -253,7 +322,14 @@ def test_the_encoder_is_kept_and_read_again(tmp_path):
 def test_fine_tuning_starts_from_the_encoder(tmp_path):
     encoder = train(epochs=1)["model"].encoder
     start = replace_head(encoder, 4)
-    still = replace(BASE, objective="classification", model=start.cfg, epochs=1, lr=1e-12, weight_decay=0.0)
+    still = replace(
+        BASE,
+        objective="classification",
+        model=start.cfg,
+        epochs=1,
+        lr=1e-12,
+        weight_decay=0.0,
+    )
     log = vl.train_model(still, toy(), out=tmp_path, progress=False, start=start)
     for name, value in encoder.state_dict().items():
         torch.testing.assert_close(log["model"].state_dict()[name], value)
@@ -272,7 +348,11 @@ def test_a_masked_model_goes_on_from_another():
 
 def test_a_recipe_names_what_there_is():
     hints = get_type_hints(vl.Recipe)
-    for field, table in (("objective", OBJECTIVES), ("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+    for field, table in (
+        ("objective", OBJECTIVES),
+        ("optimizer", OPTIMIZERS),
+        ("schedule", SCHEDULES),
+    ):
         assert get_args(hints[field]) == tuple(table)
 
 
@@ -281,11 +361,20 @@ def test_a_recipe_names_what_there_is():
     ("changes", "message"),
     [
         (dict(model=None), "model must be a ViTConfig or a ResNetConfig, got None"),
-        (dict(mask_ratio=0.02), r"corrupts 1 to 15 of 16 patches, got 0.02, which corrupts 0"),
-        (dict(mixup=0.8), "expected mixup 0 with objective 'masked-mean', got 0.8; no label is read"),
+        (
+            dict(mask_ratio=0.02),
+            r"corrupts 1 to 15 of 16 patches, got 0.02, which corrupts 0",
+        ),
+        (
+            dict(mixup=0.8),
+            "expected mixup 0 with objective 'masked-mean', got 0.8; no label is read",
+        ),
         (dict(cutmix=1.0), "expected cutmix 0"),
         (dict(label_smoothing=0.1), "expected label_smoothing 0"),
-        (dict(model=replace(TINY, patch_drop_rate=0.5)), "model.patch_drop_rate 0 .*, got 0.5; .* every"),
+        (
+            dict(model=replace(TINY, patch_drop_rate=0.5)),
+            "model.patch_drop_rate 0 .*, got 0.5; .* every",
+        ),
     ],
 )
 def test_recipes_that_cannot_be_are_refused(changes, message):

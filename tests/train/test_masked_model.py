@@ -14,7 +14,13 @@ def masked(**changes) -> vl.MaskedPatchModel:
     """A small model in evaluation mode, its weights large enough for every part to matter."""
     torch.manual_seed(0)
     fields = dict(
-        img_size=16, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0, num_classes=0, mask_token=True
+        img_size=16,
+        embed_dim=24,
+        depth=2,
+        num_heads=2,
+        mlp_ratio=2.0,
+        num_classes=0,
+        mask_token=True,
     )
     model = vl.MaskedPatchModel(vl.ViTConfig(**fields | changes), 5).eval()
     with torch.no_grad():
@@ -23,24 +29,34 @@ def masked(**changes) -> vl.MaskedPatchModel:
     return model
 
 
-def encoded(model: vl.MaskedPatchModel, images: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def encoded(
+    model: vl.MaskedPatchModel, images: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:
     return model.encoder.encode(model.embed(images, mask, OWN))
 
 
 @pytest.mark.parametrize("kind", ["none", "learned", "relative"])
 def test_masked_patches_have_no_influence(kind):
     model, patches = masked(pos_embed=kind), vl.patchify(IMAGES, 4)
-    other = vl.unpatchify(torch.where(MASK[:, :, None], torch.randn_like(patches), patches), 4, 16)
+    other = vl.unpatchify(
+        torch.where(MASK[:, :, None], torch.randn_like(patches), patches), 4, 16
+    )
     assert torch.equal(encoded(model, IMAGES, MASK), encoded(model, other, MASK))
-    assert not torch.allclose(encoded(model, IMAGES, ~MASK), encoded(model, other, ~MASK))
+    assert not torch.allclose(
+        encoded(model, IMAGES, ~MASK), encoded(model, other, ~MASK)
+    )
 
 
 def test_masked_tokens_are_the_mask_token_at_their_positions_the_others_as_ever():
     model = masked()
     whole, hidden = model.encoder.embed(IMAGES), model.embed(IMAGES, MASK, OWN)
-    expected = (model.encoder.mask_token + model.encoder.pos_embed.table()[:, 1:]).expand(3, -1, -1)
+    expected = (
+        model.encoder.mask_token + model.encoder.pos_embed.table()[:, 1:]
+    ).expand(3, -1, -1)
     assert torch.equal(hidden[:, 1:][MASK], expected[MASK])
-    assert torch.equal(hidden[:, 1:][~MASK], whole[:, 1:][~MASK]) and torch.equal(hidden[:, 0], whole[:, 0])
+    assert torch.equal(hidden[:, 1:][~MASK], whole[:, 1:][~MASK]) and torch.equal(
+        hidden[:, 0], whole[:, 0]
+    )
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         assert model.embed(IMAGES, MASK, OWN).shape == (3, 17, 24)
 
@@ -50,7 +66,9 @@ def test_a_source_moves_tokens_as_moving_pixels_would():
     source = torch.randint(16, MASK.shape, generator=torch.Generator().manual_seed(3))
     moved = torch.stack([patches[b, source[b]] for b in range(3)])
     expected = model.embed(vl.unpatchify(moved, 4, 16), MASK, OWN)
-    torch.testing.assert_close(model.embed(IMAGES, MASK, source), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        model.embed(IMAGES, MASK, source), expected, rtol=1e-5, atol=1e-5
+    )
     assert not torch.allclose(model.embed(IMAGES, MASK, OWN), expected)
 
 
@@ -66,11 +84,31 @@ def test_gradients_reach_the_mask_token_only_through_a_mask():
 @pytest.mark.parametrize(
     ("mask", "source", "message"),
     [
-        (MASK[:, :9], OWN, r"expected a mask of torch.bool \(3, 16\), .* got torch.bool \(3, 9\)"),
-        (MASK[:1], OWN, r"expected a mask of torch.bool \(3, 16\), .* got torch.bool \(1, 16\)"),
-        (MASK.float(), OWN, r"expected a mask of torch.bool \(3, 16\), .* got torch.float32 \(3, 16\)"),
-        (MASK, OWN[:, :9], r"expected a source of torch.int64 \(3, 16\), .* got torch.int64 \(3, 9\)"),
-        (MASK, OWN.float(), r"expected a source of torch.int64 \(3, 16\), .* got torch.float32 \(3, 16\)"),
+        (
+            MASK[:, :9],
+            OWN,
+            r"expected a mask of torch.bool \(3, 16\), .* got torch.bool \(3, 9\)",
+        ),
+        (
+            MASK[:1],
+            OWN,
+            r"expected a mask of torch.bool \(3, 16\), .* got torch.bool \(1, 16\)",
+        ),
+        (
+            MASK.float(),
+            OWN,
+            r"expected a mask of torch.bool \(3, 16\), .* got torch.float32 \(3, 16\)",
+        ),
+        (
+            MASK,
+            OWN[:, :9],
+            r"expected a source of torch.int64 \(3, 16\), .* got torch.int64 \(3, 9\)",
+        ),
+        (
+            MASK,
+            OWN.float(),
+            r"expected a source of torch.int64 \(3, 16\), .* got torch.float32 \(3, 16\)",
+        ),
     ],
 )
 def test_masks_that_do_not_fit_are_refused(mask, source, message):
@@ -80,5 +118,7 @@ def test_masks_that_do_not_fit_are_refused(mask, source, message):
 
 @pytest.mark.errors
 def test_a_model_without_a_mask_token_is_refused():
-    with pytest.raises(ValueError, match="the model has no mask token; make it with mask_token=True"):
+    with pytest.raises(
+        ValueError, match="the model has no mask token; make it with mask_token=True"
+    ):
         masked(mask_token=False)

@@ -8,7 +8,14 @@ import torch
 
 import vitlib as vl
 
-TINY = vl.ViTConfig(img_size=8, embed_dim=12, depth=2, num_heads=2, pos_embed="learned", global_pool="avg")
+TINY = vl.ViTConfig(
+    img_size=8,
+    embed_dim=12,
+    depth=2,
+    num_heads=2,
+    pos_embed="learned",
+    global_pool="avg",
+)
 RECIPE = SimpleNamespace(optimizer="muon", lr=0.002, muon_lr=0.05, weight_decay=0.3)
 
 
@@ -16,8 +23,17 @@ def matrix(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def muon(*weights: torch.Tensor, parts: int = 1, lr: float = 0.1, weight_decay: float = 0.0) -> vl.Muon:
-    groups = [{"params": list(weights), "parts": parts, "weight_decay": weight_decay, "lr_scale": 10.0}]
+def muon(
+    *weights: torch.Tensor, parts: int = 1, lr: float = 0.1, weight_decay: float = 0.0
+) -> vl.Muon:
+    groups = [
+        {
+            "params": list(weights),
+            "parts": parts,
+            "weight_decay": weight_decay,
+            "lr_scale": 10.0,
+        }
+    ]
     return vl.Muon(groups, lr=lr / 10)
 
 
@@ -30,7 +46,10 @@ def test_a_polynomial_of_the_singular_values_and_the_vectors_stay(shape, steps):
     for _ in range(steps):
         S = 3.4445 * S - 4.7750 * S**3 + 2.0315 * S**5
     torch.testing.assert_close(
-        vl.orthogonalize(matrices, steps), U @ torch.diag_embed(S) @ Vt, atol=1e-6, rtol=0
+        vl.orthogonalize(matrices, steps),
+        U @ torch.diag_embed(S) @ Vt,
+        atol=1e-6,
+        rtol=0,
     )
 
 
@@ -40,7 +59,9 @@ def test_singular_values_end_near_one_unless_they_were_tiny():
     assert vl.orthogonalize(torch.zeros(3, 4)).abs().max() == 0
 
 
-@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon")
+@pytest.mark.skipif(
+    not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon"
+)
 @pytest.mark.parametrize("shape", [(12, 12), (24, 12), (12, 24)])
 def test_as_pytorchs_on_a_single_matrix(shape):
     """PyTorch's works in bfloat16: three steps of about 0.1 agree to a percent or so."""
@@ -89,11 +110,22 @@ def test_the_blocks_matrices_are_muons_and_all_else_is_adamws_to_the_bit():
     names = {id(p): name for name, p in model.named_parameters()}
     ours = vl.build_optimizer(model, RECIPE)
     adamw = torch.optim.AdamW(vl.parameter_groups(twin, 0.3), lr=0.002, fused=True)
-    joint, single = ({names[id(p)] for p in group["params"]} for group in ours.param_groups[2:])
+    joint, single = (
+        {names[id(p)] for p in group["params"]} for group in ours.param_groups[2:]
+    )
     assert joint == {f"blocks.{i}.attn.qkv.weight" for i in (0, 1)}
-    kept = {f"blocks.{i}.{name}.weight" for i in (0, 1) for name in ("attn.proj", "mlp.fc1", "mlp.fc2")}
+    kept = {
+        f"blocks.{i}.{name}.weight"
+        for i in (0, 1)
+        for name in ("attn.proj", "mlp.fc1", "mlp.fc2")
+    }
     assert single == kept - {"blocks.0.mlp.fc1.weight"}
-    assert [group.get("lr_scale", 1.0) for group in ours.param_groups] == [1.0, 1.0, 25.0, 25.0]
+    assert [group.get("lr_scale", 1.0) for group in ours.param_groups] == [
+        1.0,
+        1.0,
+        25.0,
+        25.0,
+    ]
     images, labels = matrix(6, 3, 8, 8), torch.arange(6)
     for _ in range(2):
         for net, optimizer in ((model, ours), (twin, adamw)):
@@ -147,16 +179,31 @@ def test_a_closure_makes_the_gradients_of_its_own_step():
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
-    ("shape", "parts"), [((4, 4), 3), ((4,), 1), ((4, 3, 2, 2), 1), ((4, 4), 0), ((2, 4), 4), ((4, 4), 1.5)]
+    ("shape", "parts"),
+    [
+        ((4, 4), 3),
+        ((4,), 1),
+        ((4, 3, 2, 2), 1),
+        ((4, 4), 0),
+        ((2, 4), 4),
+        ((4, 4), 1.5),
+    ],
 )
 def test_groups_that_cannot_be_cut_are_refused(shape, parts):
-    with pytest.raises(ValueError, match=rf"rows in {parts} equal parts, got \({shape[0]}"):
+    with pytest.raises(
+        ValueError, match=rf"rows in {parts} equal parts, got \({shape[0]}"
+    ):
         muon(torch.nn.Parameter(matrix(*shape)), parts=parts)
 
 
 @pytest.mark.errors
 def test_a_model_without_blocks_of_matrices_is_refused():
-    wanted = 'expected a ViT, whose blocks have trainable matrices.*take optimizer "adamw"'
-    for model in (torch.nn.Linear(4, 4), vl.ResNet(vl.ResNetConfig(widths=(32,), depths=(1,)))):
+    wanted = (
+        'expected a ViT, whose blocks have trainable matrices.*take optimizer "adamw"'
+    )
+    for model in (
+        torch.nn.Linear(4, 4),
+        vl.ResNet(vl.ResNetConfig(widths=(32,), depths=(1,))),
+    ):
         with pytest.raises(ValueError, match=wanted):
             vl.build_optimizer(model, RECIPE)

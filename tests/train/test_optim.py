@@ -28,13 +28,17 @@ def test_only_matrices_decay(pos_embed):
         "head.weight",
         *(f"blocks.{i}.{name}" for i in range(2) for name in block),
     }
-    assert names_of(model, decay) | names_of(model, rest) == {name for name, _ in model.named_parameters()}
+    assert names_of(model, decay) | names_of(model, rest) == {
+        name for name, _ in model.named_parameters()
+    }
 
 
 def test_a_resnets_convolutions_decay_and_its_norms_and_biases_do_not():
     model = vl.ResNet(vl.ResNetConfig(widths=(32,), depths=(2,)))
     decay, rest = (names_of(model, group) for group in vl.parameter_groups(model, 0.3))
-    assert {name for name in rest if "norm" not in name} == {"head.bias"} and len(rest) == 15
+    assert {name for name in rest if "norm" not in name} == {"head.bias"} and len(
+        rest
+    ) == 15
     assert decay == {
         "stem.conv.weight",
         "head.weight",
@@ -47,10 +51,14 @@ def test_frozen_parameters_are_left_out():
     model = vl.VisionTransformer(TINY)
     model.patch_embed.requires_grad_(False)
     decay, rest = vl.parameter_groups(model, 0.1)
-    assert not any("patch_embed" in name for name in names_of(model, decay) | names_of(model, rest))
+    assert not any(
+        "patch_embed" in name for name in names_of(model, decay) | names_of(model, rest)
+    )
 
 
-def steps_by_hand(name: str, w: torch.Tensor, gradients: list[torch.Tensor], lr: float, decay: float):
+def steps_by_hand(
+    name: str, w: torch.Tensor, gradients: list[torch.Tensor], lr: float, decay: float
+):
     """The weights after each gradient, by the formulas of the papers."""
     m = v = torch.zeros_like(w)
     for t, g in enumerate(gradients, start=1):
@@ -73,7 +81,8 @@ def test_each_optimizer_steps_as_its_formula_says(name):
     model = nn.Linear(8, 3).double()
     # gradients of every size, also so small that Adam's 1e-8 matters
     gradients = {
-        p: torch.randn(6, *p.shape, dtype=p.dtype) * 10.0 ** -torch.arange(8) for p in [model.weight]
+        p: torch.randn(6, *p.shape, dtype=p.dtype) * 10.0 ** -torch.arange(8)
+        for p in [model.weight]
     }
     gradients[model.bias] = torch.randn(6, 3, dtype=torch.float64)
     for g in gradients.values():
@@ -82,7 +91,9 @@ def test_each_optimizer_steps_as_its_formula_says(name):
         list(steps_by_hand(name, p.detach().clone(), list(g), 0.03, decay))
         for (p, g), decay in zip(gradients.items(), (0.2, 0.0), strict=True)
     ]
-    optimizer = vl.build_optimizer(model, SimpleNamespace(optimizer=name, lr=0.03, weight_decay=0.2))
+    optimizer = vl.build_optimizer(
+        model, SimpleNamespace(optimizer=name, lr=0.03, weight_decay=0.2)
+    )
     for t in range(6):
         for p, g in gradients.items():
             p.grad = g[t].clone()
@@ -100,7 +111,9 @@ def test_each_optimizer_steps_as_its_formula_says(name):
     ],
 )
 def test_schedules_golden(schedule, golden):
-    rates = [vl.lr_at(s, 6, 1.0, warmup=2, schedule=schedule, final_lr=0.1) for s in range(7)]
+    rates = [
+        vl.lr_at(s, 6, 1.0, warmup=2, schedule=schedule, final_lr=0.1) for s in range(7)
+    ]
     assert rates == pytest.approx(golden, abs=1e-6)
     assert vl.lr_at(0, 10, 0.3, schedule=schedule) == 0.3  # no warm-up
     end = vl.lr_at(10, 10, 0.3, schedule=schedule, final_lr=0.01)
@@ -141,8 +154,14 @@ LION = SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)
     ("call", "message"),
     [
         (lambda: vl.parameter_groups(nn.ReLU(), 0.1), "trainable parameters, got none"),
-        (lambda: vl.build_optimizer(nn.ReLU(), LION), "optimizer must be one of adamw, adam, .*; got 'lion'"),
-        (lambda: vl.lr_at(0, 10, 1.0, schedule="step"), "schedule must be one of cosine, .*; got 'step'"),
+        (
+            lambda: vl.build_optimizer(nn.ReLU(), LION),
+            "optimizer must be one of adamw, adam, .*; got 'lion'",
+        ),
+        (
+            lambda: vl.lr_at(0, 10, 1.0, schedule="step"),
+            "schedule must be one of cosine, .*; got 'step'",
+        ),
         (lambda: vl.lr_at(0, 10, 1.0, warmup=10), "got 10 of 10 steps"),
     ],
 )

@@ -22,11 +22,26 @@ from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import RECIPES, recipe
 
 # everything random is on: dropout, DropPath, PatchDrop, crops, flips, RandAugment, Mixup, CutMix
-SHAPE = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 2, "num_heads": 2, "mlp_ratio": 2.0}
+SHAPE = {
+    "img_size": 8,
+    "num_classes": 4,
+    "embed_dim": 12,
+    "depth": 2,
+    "num_heads": 2,
+    "mlp_ratio": 2.0,
+}
 DROPS = {"drop_rate": 0.1, "drop_path_rate": 0.2, "patch_drop_rate": 0.5}
 TINY = vl.ViTConfig(**SHAPE, **DROPS, global_pool="avg")
-STEPS = dict(epochs=3, batch_size=16, optimizer="muon", lr=3e-3, ema_decay=0.9, precision="fp32")
-MIXED = {"mixup": 0.8, "cutmix": 1.0, "mix_off": 0.3, "label_smoothing": 0.1, "patch_drop_off": 0.3}
+STEPS = dict(
+    epochs=3, batch_size=16, optimizer="muon", lr=3e-3, ema_decay=0.9, precision="fp32"
+)
+MIXED = {
+    "mixup": 0.8,
+    "cutmix": 1.0,
+    "mix_off": 0.3,
+    "label_smoothing": 0.1,
+    "patch_drop_off": 0.3,
+}
 RANDOM = vl.Recipe("random", TINY, **STEPS, **MIXED, crop=2, randaugment=1)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -46,7 +61,9 @@ def toy(n: int = 72) -> tuple[torch.Tensor, torch.Tensor]:
 def run(recipe=RANDOM, label="", brighter=0, **options) -> dict:
     images, labels = toy()
     images[0, 0, 0, 0] += brighter
-    return vl.train_model(recipe, vl.Dataset(images, labels, label=label), progress=False, **options)
+    return vl.train_model(
+        recipe, vl.Dataset(images, labels, label=label), progress=False, **options
+    )
 
 
 def weights(result: dict) -> dict:
@@ -59,7 +76,9 @@ def assert_equal_weights(a: dict, b: dict) -> None:
 
 def curves(result: dict) -> list[dict]:
     times = ("seconds", "images_per_s")
-    return [{k: v for k, v in row.items() if k not in times} for row in result["epochs"]]
+    return [
+        {k: v for k, v in row.items() if k not in times} for row in result["epochs"]
+    ]
 
 
 def test_the_seed_decides_everything_and_the_callers_random_state_is_kept():
@@ -75,10 +94,16 @@ def test_the_seed_decides_everything_and_the_callers_random_state_is_kept():
 
 
 def test_progress_prints_the_precision_picked_and_a_line_per_epoch(capsys, tmp_path):
-    result = vl.train_model(replace(RANDOM, precision="auto"), toy(), toy(), out=tmp_path)
+    result = vl.train_model(
+        replace(RANDOM, precision="auto"), toy(), toy(), out=tmp_path
+    )
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == "in fp32"
-    assert len(lines) == 3 and lines[0].startswith("epoch   1/3  loss ") and "held out" in lines[0]
+    assert (
+        len(lines) == 3
+        and lines[0].startswith("epoch   1/3  loss ")
+        and "held out" in lines[0]
+    )
     # work is not counted where patches drop out
     assert result["peak_flops"] > 0 and "share_of_peak" not in result
 
@@ -99,7 +124,8 @@ for number in (2, 5, 7, 10):  # a fork may not train once its parent has, so all
 
 
 @pytest.mark.skipif(
-    not hasattr(signal, "SIGKILL") or sys.platform == "darwin", reason="needs fork and kill -9"
+    not hasattr(signal, "SIGKILL") or sys.platform == "darwin",
+    reason="needs fork and kill -9",
 )
 def test_kill_9_changes_no_bit(tmp_path):
     """Four times, before a checkpoint or its log is put in its place; then the same call goes on to the end."""
@@ -125,12 +151,18 @@ def interrupt_at(monkeypatch, step: int) -> None:
     monkeypatch.setattr(objective, "augment_batch", interrupting)
 
 
-@pytest.mark.parametrize("step", [4, 6])  # inside an epoch, and its last step (4 steps an epoch)
-def test_ctrl_c_finishes_the_step_saves_and_goes_on_to_the_bit(tmp_path, monkeypatch, step, capsys):
+@pytest.mark.parametrize(
+    "step", [4, 6]
+)  # inside an epoch, and its last step (4 steps an epoch)
+def test_ctrl_c_finishes_the_step_saves_and_goes_on_to_the_bit(
+    tmp_path, monkeypatch, step, capsys
+):
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patch:
         interrupt_at(patch, step)
-        with pytest.raises(Stopped, match=f"stopped at step {step} of 12; all is saved"):
+        with pytest.raises(
+            Stopped, match=f"stopped at step {step} of 12; all is saved"
+        ):
             run(out=tmp_path)
     assert "stopping after this step" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is handler
@@ -155,7 +187,9 @@ def test_a_second_ctrl_c_interrupts_at_once():
 
 def test_training_in_a_thread_leaves_signals_alone():
     results = []
-    thread = threading.Thread(target=lambda: results.append(run(replace(RANDOM, epochs=1))))
+    thread = threading.Thread(
+        target=lambda: results.append(run(replace(RANDOM, epochs=1)))
+    )
     thread.start()
     thread.join()
     assert results[0]["finished"]
@@ -165,7 +199,9 @@ def test_a_budget_stops_and_goes_on_to_the_bit(tmp_path):
     rounds = 0
     while not (result := run(out=tmp_path, budget_minutes=0.0))["finished"]:
         rounds += 1
-        assert read_json(tmp_path / "log.json", "")["seconds"] > 0  # also inside an epoch
+        assert (
+            read_json(tmp_path / "log.json", "")["seconds"] > 0
+        )  # also inside an epoch
     assert rounds == 11  # one step each
     assert_equal_weights(weights(result), weights(run()))
 
@@ -201,7 +237,9 @@ MISSING = [
 @pytest.mark.errors
 @pytest.mark.parametrize(("error", "said"), MISSING)
 def test_what_is_missing_to_compile_is_told(monkeypatch, error, said):
-    monkeypatch.setattr(torch, "compile", lambda model: Mock(side_effect=RuntimeError(error)))
+    monkeypatch.setattr(
+        torch, "compile", lambda model: Mock(side_effect=RuntimeError(error))
+    )
     with pytest.raises(RuntimeError if said[0] == "^" else ValueError, match=said):
         run(replace(RANDOM, compile=True))
 
@@ -212,7 +250,10 @@ def test_a_finished_run_is_repeated_when_asked_and_leftovers_are_cleared(tmp_pat
     again = run(out=tmp_path, resume=False)
     assert again["seconds"] != first["seconds"]
     assert_equal_weights(weights(first), weights(again))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.pt", "log.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "checkpoint.pt",
+        "log.json",
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ other models
@@ -222,7 +263,9 @@ def test_a_finished_run_is_repeated_when_asked_and_leftovers_are_cleared(tmp_pat
 @pytest.mark.parametrize(
     "model",
     [
-        vl.ResNetConfig(img_size=8, num_classes=4, widths=(16, 32), depths=(1, 1), num_groups=2),
+        vl.ResNetConfig(
+            img_size=8, num_classes=4, widths=(16, 32), depths=(1, 1), num_groups=2
+        ),
         replace(TINY, patch_embed="hybrid"),
     ],
     ids=["ResNet", "hybrid"],
@@ -236,16 +279,26 @@ def test_a_resnet_and_a_hybrid_learn_stop_and_go_on(tmp_path, model, precision):
     assert type(result["model"]) is type(vl.build_model(model))
     assert result["config"] == read_json(tmp_path / "log.json", "")["config"]
     assert 0 < result.get("share_of_peak", 0.5) < 1 and "peak_flops" in result
-    losses = [row["train_loss"] for row in run(replace(one, epochs=12, mixup=0.0, cutmix=0.0))["epochs"]]
+    losses = [
+        row["train_loss"]
+        for row in run(replace(one, epochs=12, mixup=0.0, cutmix=0.0))["epochs"]
+    ]
     assert losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize("kind", ["vit", "resnet"])
 def test_a_recipe_changes_fields_of_whichever_model_it_has(kind):
-    sizes = {"vit": {"depth": 2, "patch_size": 8}, "resnet": {"depths": (1, 1), "widths": (32, 64)}}[kind]
-    changed = recipe("laptop", model=kind, **{f"model.{key}": value for key, value in sizes.items()})
+    sizes = {
+        "vit": {"depth": 2, "patch_size": 8},
+        "resnet": {"depths": (1, 1), "widths": (32, 64)},
+    }[kind]
+    changed = recipe(
+        "laptop", model=kind, **{f"model.{key}": value for key, value in sizes.items()}
+    )
     assert changed.model == vl.CONFIGS[kind](**sizes)
-    assert recipe(changed, **{"model.img_size": 16}).model == vl.CONFIGS[kind](img_size=16, **sizes)
+    assert recipe(changed, **{"model.img_size": 16}).model == vl.CONFIGS[kind](
+        img_size=16, **sizes
+    )
     assert recipe("laptop", model=changed.model, lr=1.0) == replace(
         RECIPES["laptop"], model=changed.model, lr=1.0
     )
@@ -256,8 +309,14 @@ def test_a_recipe_changes_fields_of_whichever_model_it_has(kind):
     ("changes", "message"),
     [
         ({"model": "cnn"}, "model must be one of vit, resnet; got 'cnn'"),
-        ({"model": "resnet", "model.embed_dim": 8}, "unknown model field 'embed_dim'; .* img_size, in_chans"),
-        ({"model.widths": (32,)}, "unknown model field 'widths'; choose from img_size, patch_size"),
+        (
+            {"model": "resnet", "model.embed_dim": 8},
+            "unknown model field 'embed_dim'; .* img_size, in_chans",
+        ),
+        (
+            {"model.widths": (32,)},
+            "unknown model field 'widths'; choose from img_size, patch_size",
+        ),
     ],
 )
 def test_a_recipe_refuses_fields_of_the_other_model(changes, message):
@@ -273,7 +332,10 @@ def test_a_recipe_refuses_fields_of_the_other_model(changes, message):
     ("change", "message"),
     [
         (dict(recipe=replace(RANDOM, lr=1.0)), r"recipe.lr was 0.003, now 1.0"),
-        (dict(recipe=replace(RANDOM, model=replace(TINY, depth=1))), r"recipe.model.depth was 2, now 1"),
+        (
+            dict(recipe=replace(RANDOM, model=replace(TINY, depth=1))),
+            r"recipe.model.depth was 2, now 1",
+        ),
         (dict(label="other"), r"data.label was '', now 'other'"),
         (dict(brighter=1), r"data.checksum was"),
     ],
@@ -296,9 +358,14 @@ def test_no_space_left_keeps_the_last_checkpoint(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(OSError, match=r"cannot write .*checkpoint.pt, 0 MB \(No space left on device\)"):
+        with pytest.raises(
+            OSError,
+            match=r"cannot write .*checkpoint.pt, 0 MB \(No space left on device\)",
+        ):
             run(out=tmp_path)
-    assert (tmp_path / "checkpoint.pt").read_bytes() == kept and len(list(tmp_path.iterdir())) == 2
+    assert (tmp_path / "checkpoint.pt").read_bytes() == kept and len(
+        list(tmp_path.iterdir())
+    ) == 2
     assert_equal_weights(weights(run(out=tmp_path)), weights(run()))
 
 
@@ -314,7 +381,8 @@ def test_a_folder_that_cannot_be_made_is_found_before_training(tmp_path, monkeyp
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
     wild = replace(RANDOM, optimizer="sgd", lr=1e30, clip_norm=0.0, warmup=0.0)
     with pytest.raises(
-        FloatingPointError, match=r"the loss became (nan|inf) by step \d+ of 12 \(lr 1e\+30, fp32\)"
+        FloatingPointError,
+        match=r"the loss became (nan|inf) by step \d+ of 12 \(lr 1e\+30, fp32\)",
     ):
         run(wild, out=tmp_path)
 
@@ -323,7 +391,11 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("images", "labels", "message"),
     [
-        (toy()[0].float(), toy()[1], r"expected uint8 images \(n, 3, 8, 8\), got torch.float32"),
+        (
+            toy()[0].float(),
+            toy()[1],
+            r"expected uint8 images \(n, 3, 8, 8\), got torch.float32",
+        ),
         (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\)"),
         (toy()[0][:0], toy()[1][:0], "at least one image"),
         (toy()[0], toy()[1] + 1, r"expected labels in \[0, 4\), got 1 to 4"),
@@ -341,8 +413,18 @@ def test_modern_is_the_recipe_of_the_book():
     r = recipe("modern", "full")
     steps = (r.optimizer, r.weight_decay, r.clip_norm, r.warmup, r.schedule, r.final_lr)
     assert steps == ("adamw", 0.05, 1.0, 0.05, "cosine", 1e-5)
-    assert (r.mixup, r.cutmix, r.label_smoothing, r.mix_off, r.randaugment) == (0.8, 1.0, 0.1, 0.4, 2)
-    assert (r.model.global_pool, r.model.drop_path_rate, r.model.drop_rate) == ("avg", 0.1, 0.0)
+    assert (r.mixup, r.cutmix, r.label_smoothing, r.mix_off, r.randaugment) == (
+        0.8,
+        1.0,
+        0.1,
+        0.4,
+        2,
+    )
+    assert (r.model.global_pool, r.model.drop_path_rate, r.model.drop_rate) == (
+        "avg",
+        0.1,
+        0.0,
+    )
     assert (r.epochs, r.batch_size) == (300, 512) and 0 < r.ema_decay < 1
     assert vl.count_parameters(vl.VisionTransformer(r.model)) == 5_362_762
     assert recipe("modern", lr=0.5).lr == 0.5
@@ -358,12 +440,18 @@ def test_modern_is_the_recipe_of_the_book():
         (192, "avx2", 0.5, "fp32"),
     ],
 )
-def test_bf16_only_where_it_was_measured_to_pay(monkeypatch, width, flags, bf16, expected):
+def test_bf16_only_where_it_was_measured_to_pay(
+    monkeypatch, width, flags, bf16, expected
+):
     monkeypatch.setattr(precision, "cpuinfo", lambda: flags)
     monkeypatch.setattr(precision, "time_bf16", lambda model, threads: bf16)
-    assert pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
+    assert (
+        pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
+    )
     assert pick_precision(torch.device("mps"), vl.ViTConfig(embed_dim=width)) == "fp32"
-    assert pick_precision(torch.device("cpu"), vl.ResNetConfig()) == "fp32"  # not measured
+    assert (
+        pick_precision(torch.device("cpu"), vl.ResNetConfig()) == "fp32"
+    )  # not measured
 
 
 def test_precisions_are_measured_without_a_trace(monkeypatch):
@@ -384,7 +472,9 @@ def test_predict_takes_bytes_or_floats_and_keeps_the_mode():
     model = vl.VisionTransformer(TINY).train()
     probs = vl.predict(model, images, batch_size=3)
     torch.testing.assert_close(probs.sum(1), torch.ones(10))
-    torch.testing.assert_close(probs, vl.predict(model, images.float() / 255, device="cpu"))
+    torch.testing.assert_close(
+        probs, vl.predict(model, images.float() / 255, device="cpu")
+    )
     assert model.training
 
 
@@ -394,7 +484,9 @@ def test_evaluate_agrees_with_predict():
     scores, probs = vl.evaluate(model, images, labels), vl.predict(model, images)
     assert torch.equal(scores["predictions"], probs.argmax(1))
     assert scores["accuracy"] == (probs.argmax(1) == labels).double().mean().item()
-    assert scores["loss"] == pytest.approx(-probs[range(10), labels].log().mean().item(), rel=1e-5)
+    assert scores["loss"] == pytest.approx(
+        -probs[range(10), labels].log().mean().item(), rel=1e-5
+    )
 
 
 BESIDE = {  # rows of counts, the loss, what is said of them
@@ -413,9 +505,13 @@ BESIDE = {  # rows of counts, the loss, what is said of them
 def test_what_is_said_beside_an_accuracy(name):
     counts, loss, said = BESIDE[name]
     found, rows = beside(torch.tensor(counts), loss, "ab"), [*map(sum, counts)]
-    assert re.match(said, "".join(found["warnings"])) and len(found["warnings"]) == (said != "$")
+    assert re.match(said, "".join(found["warnings"])) and len(found["warnings"]) == (
+        said != "$"
+    )
     assert found["commonest"] == ["ab"[rows[0] < rows[1]], max(rows) / sum(rows)]
-    assert found["recall"] == [counts[i][i] / n if n else None for i, n in enumerate(rows)]
+    assert found["recall"] == [
+        counts[i][i] / n if n else None for i, n in enumerate(rows)
+    ]
 
 
 @pytest.mark.errors

@@ -14,22 +14,40 @@ from vitlib.evidence import COMMAND
 from vitlib.files import read_json
 from vitlib.train import loop
 
-TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
+TINY = vl.ViTConfig(
+    img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0
+)
 # what can be off is off; two epochs of six steps, each leaving out four of the forty images
-OFF = {"schedule": "constant", "warmup": 0.0, "clip_norm": 0.0, "crop": 0, "flip": False}
+OFF = {
+    "schedule": "constant",
+    "warmup": 0.0,
+    "clip_norm": 0.0,
+    "crop": 0,
+    "flip": False,
+}
 BASE = vl.Recipe("base", TINY, epochs=2, batch_size=6, lr=3e-3, precision="fp32", **OFF)
-DROPS = {"model.drop_rate": 0.2, "model.attn_drop_rate": 0.1, "model.drop_path_rate": 0.3}
+DROPS = {
+    "model.drop_rate": 0.2,
+    "model.attn_drop_rate": 0.1,
+    "model.drop_path_rate": 0.3,
+}
 SGD = {"optimizer": "sgd", "lr": 0.05}
 MIXED = {"mixup": 0.8, "cutmix": 1.0, **SGD}
-ALL = dict(MIXED, **DROPS, crop=2, flip=True, randaugment=1, mix_off=0.3, label_smoothing=0.1)
-ALL |= dict(ema_decay=0.9, clip_norm=0.5, schedule="linear", warmup=0.2, weight_decay=0.5)
+ALL = dict(
+    MIXED, **DROPS, crop=2, flip=True, randaugment=1, mix_off=0.3, label_smoothing=0.1
+)
+ALL |= dict(
+    ema_decay=0.9, clip_norm=0.5, schedule="linear", warmup=0.2, weight_decay=0.5
+)
 
 
 def trained(recipe, images, labels, val=None, label="", command="", **options) -> dict:
     """The one call of the training loop in this file."""
     COMMAND.set(command)
     data = vl.Dataset(images, labels, label=label)
-    return vl.train_model(recipe, data, val, progress=False, **{"device": "cpu"} | options)
+    return vl.train_model(
+        recipe, data, val, progress=False, **{"device": "cpu"} | options
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +74,12 @@ HELD_OUT = toy(11, seed=1)
 
 
 def seed(*parts) -> int:
-    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big") >> 1
+    return (
+        int.from_bytes(
+            hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big"
+        )
+        >> 1
+    )
 
 
 def rate(r, step: int, total: int) -> float:
@@ -78,7 +101,9 @@ def build(r, model) -> torch.optim.Optimizer:
     """PyTorch's, fused as in the loop: the same kernels give the same bits."""
     groups = [
         {
-            "params": [p for name, p in model.named_parameters() if decays(name) == wanted],
+            "params": [
+                p for name, p in model.named_parameters() if decays(name) == wanted
+            ],
             "weight_decay": r.weight_decay if wanted else 0.0,
         }
         for wanted in (True, False)
@@ -86,10 +111,20 @@ def build(r, model) -> torch.optim.Optimizer:
     if r.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=1.0, momentum=0.9, fused=True)
     if r.optimizer == "muon":
-        matrices = {name: p for name, p in model.named_parameters() if decays(name) and "blocks." in name}
-        groups[0]["params"] = [p for p in groups[0]["params"] if all(p is not m for m in matrices.values())]
+        matrices = {
+            name: p
+            for name, p in model.named_parameters()
+            if decays(name) and "blocks." in name
+        }
+        groups[0]["params"] = [
+            p for p in groups[0]["params"] if all(p is not m for m in matrices.values())
+        ]
         for parts in (3, 1):
-            mine = [p for name, p in matrices.items() if name.endswith("qkv.weight") == (parts == 3)]
+            mine = [
+                p
+                for name, p in matrices.items()
+                if name.endswith("qkv.weight") == (parts == 3)
+            ]
             scaled = {"weight_decay": r.weight_decay, "lr_scale": r.muon_lr / r.lr}
             groups.append({"params": mine, "parts": parts, **scaled})
         return vl.Muon(groups, lr=1.0, fused=True)
@@ -105,10 +140,14 @@ def augmented(r, images, labels, generator, mix: bool):
     images = images.float() / 255
     if r.randaugment:
         images = vl.rand_augment(images, generator, r.randaugment, r.magnitude)
-    targets = torch.full((len(labels), r.model.num_classes), r.label_smoothing / r.model.num_classes)
+    targets = torch.full(
+        (len(labels), r.model.num_classes), r.label_smoothing / r.model.num_classes
+    )
     for target, label in zip(targets, labels.tolist(), strict=True):
         target[label] += 1 - r.label_smoothing
-    ways = [("mixup", r.mixup)] * (r.mixup > 0) + [("cutmix", r.cutmix)] * (r.cutmix > 0)
+    ways = [("mixup", r.mixup)] * (r.mixup > 0) + [("cutmix", r.cutmix)] * (
+        r.cutmix > 0
+    )
     if mix and ways:
         way, alpha = ways[torch.randint(len(ways), (1,), generator=generator).item()]
         images, targets = mixed(way, alpha, images, targets, generator)
@@ -123,8 +162,12 @@ def blend(share: float, own, other):
 def mixed(way: str, alpha: float, images, targets, generator):
     """Mixup or CutMix, one image after the other, each with a share of its own."""
     n, _, H, W = images.shape
-    a, b = torch._standard_gamma(torch.full((2, n), alpha, dtype=torch.float64), generator=generator).tolist()
-    centres = torch.rand(2, n, generator=generator).tolist() if way == "cutmix" else None
+    a, b = torch._standard_gamma(
+        torch.full((2, n), alpha, dtype=torch.float64), generator=generator
+    ).tolist()
+    centres = (
+        torch.rand(2, n, generator=generator).tolist() if way == "cutmix" else None
+    )
     other = torch.randperm(n, generator=generator).tolist()
     new_images, new_targets = images.clone(), targets.clone()
     for i, j in enumerate(other):
@@ -137,7 +180,8 @@ def mixed(way: str, alpha: float, images, targets, generator):
                 (row, col)
                 for row in range(H)
                 for col in range(W)
-                if abs(row + 0.5 - cy) < side * H / 2 and abs(col + 0.5 - cx) < side * W / 2
+                if abs(row + 0.5 - cy) < side * H / 2
+                and abs(col + 0.5 - cx) < side * W / 2
             ]
             for row, col in box:
                 new_images[i, :, row, col] = images[j, :, row, col]
@@ -155,7 +199,9 @@ def clip(parameters, largest: float) -> None:
 def score(model, images, labels) -> tuple[float, float]:
     with torch.no_grad():
         logits = model.eval()(images.float() / 127.5 - 1)
-    return F.cross_entropy(logits, labels).item(), (logits.argmax(1) == labels).float().mean().item()
+    return F.cross_entropy(logits, labels).item(), (
+        logits.argmax(1) == labels
+    ).float().mean().item()
 
 
 class Naming:
@@ -170,11 +216,15 @@ class Naming:
         return vl.VisionTransformer(self.r.model)
 
     def draw(self, images, labels, generator, step, total):
-        x, targets = augmented(self.r, images, labels, generator, step < (1 - self.r.mix_off) * total)
+        x, targets = augmented(
+            self.r, images, labels, generator, step < (1 - self.r.mix_off) * total
+        )
         return ((x - 0.5) / 0.5,), targets
 
     def loss(self, logits, targets):
-        return F.cross_entropy(logits.float(), targets), (logits.argmax(1) == targets.argmax(1)).sum()
+        return F.cross_entropy(logits.float(), targets), (
+            logits.argmax(1) == targets.argmax(1)
+        ).sum()
 
     def score(self, model, held_out):
         loss, accuracy = score(model, held_out.images, held_out.labels)
@@ -201,7 +251,9 @@ def by_hand(r, task=None) -> tuple[torch.nn.Module, list[dict]]:
         for index in order[: steps * size].split(size):
             torch.manual_seed(seed(r.seed, "step", step))
             generator = torch.Generator().manual_seed(seed(r.seed, "step", step))
-            inputs, targets = task.draw(images[index], labels[index], generator, step, r.epochs * steps)
+            inputs, targets = task.draw(
+                images[index], labels[index], generator, step, r.epochs * steps
+            )
             model.train()
             if hasattr(model, "patch_drop"):
                 early = step < (1 - r.patch_drop_off) * r.epochs * steps
@@ -219,7 +271,9 @@ def by_hand(r, task=None) -> tuple[torch.nn.Module, list[dict]]:
                 group["lr"] = lr
             optimizer.step()
             decay = min(r.ema_decay, (1 + step) / (10 + step))
-            for mine, theirs in zip(average.parameters(), model.parameters(), strict=True):
+            for mine, theirs in zip(
+                average.parameters(), model.parameters(), strict=True
+            ):
                 mine.data.lerp_(theirs.data, 1 - decay)
             losses.append(loss.item())
             hits.append(hit.item())
@@ -231,7 +285,10 @@ def by_hand(r, task=None) -> tuple[torch.nn.Module, list[dict]]:
                 "lr": lr,
                 "train_loss": sum(losses) / steps,
                 f"train_{task.metric}": sum(hits) / (steps * size),
-                **{f"val_{key}": value for key, value in task.score(best, vl.Dataset(*HELD_OUT)).items()},
+                **{
+                    f"val_{key}": value
+                    for key, value in task.score(best, vl.Dataset(*HELD_OUT)).items()
+                },
             }
         )
     return best, rows
@@ -241,7 +298,9 @@ def assert_same_weights(result: dict, model) -> None:
     theirs, ours = result["model"].state_dict(), model.state_dict()
     assert theirs.keys() == ours.keys() and not result["model"].training
     for name in ours:
-        assert torch.equal(theirs[name], ours[name]), f"{name}: {theirs[name]} is not {ours[name]}"
+        assert torch.equal(theirs[name], ours[name]), (
+            f"{name}: {theirs[name]} is not {ours[name]}"
+        )
 
 
 def assert_same_run(result: dict, model, rows) -> None:
@@ -249,9 +308,16 @@ def assert_same_run(result: dict, model, rows) -> None:
     assert len(result["epochs"]) == len(rows)
     for logged, row in zip(result["epochs"], rows, strict=True):
         assert logged.keys() == row.keys() | {"seconds", "images_per_s"}
-        assert (logged["epoch"], logged["lr"]) == (row["epoch"], pytest.approx(row["lr"], rel=1e-12))
+        assert (logged["epoch"], logged["lr"]) == (
+            row["epoch"],
+            pytest.approx(row["lr"], rel=1e-12),
+        )
         for name in row.keys() - {"epoch", "lr"}:
-            assert logged[name] == round(logged[name], 5) == pytest.approx(row[name], abs=1.5e-5), name
+            assert (
+                logged[name]
+                == round(logged[name], 5)
+                == pytest.approx(row[name], abs=1.5e-5)
+            ), name
 
 
 # ---------------------------------------------------------------------------------- one feature after another
@@ -297,10 +363,22 @@ def assert_same_run(result: dict, model, rows) -> None:
         dict(batch_size=40),
         dict(batch_size=1, epochs=1),
         dict(optimizer="muon"),
-        dict(optimizer="muon", muon_lr=0.1, weight_decay=2.0, schedule="linear", warmup=0.3, ema_decay=0.5),
+        dict(
+            optimizer="muon",
+            muon_lr=0.1,
+            weight_decay=2.0,
+            schedule="linear",
+            warmup=0.3,
+            ema_decay=0.5,
+        ),
         dict(optimizer="muon", clip_norm=0.05, **DROPS),
         {"model.patch_drop_rate": 0.5},
-        {"model.patch_drop_rate": 0.25, "patch_drop_off": 0.5, "model.global_pool": "avg", **DROPS},
+        {
+            "model.patch_drop_rate": 0.25,
+            "patch_drop_off": 0.5,
+            "model.global_pool": "avg",
+            **DROPS,
+        },
         {"model.patch_drop_rate": 0.9, "patch_drop_off": 1.0},
     ],
     ids=str,
@@ -312,22 +390,46 @@ def test_each_feature_to_the_bit(changes):
 
 @pytest.mark.parametrize(
     ("name", "scale"),
-    [*((name, "quick") for name in vl.RECIPES), ("plain", "full"), ("paper", "full"), ("modern", "full")],
+    [
+        *((name, "quick") for name in vl.RECIPES),
+        ("plain", "full"),
+        ("paper", "full"),
+        ("modern", "full"),
+    ],
 )
 def test_each_preset_to_the_bit(name, scale):
-    tiny = {"img_size": 8, "num_classes": 4, "embed_dim": 12, "depth": 2, "num_heads": 2}
-    recipe = vl.recipe(name, scale, epochs=2, batch_size=6, **{f"model.{key}": tiny[key] for key in tiny})
+    tiny = {
+        "img_size": 8,
+        "num_classes": 4,
+        "embed_dim": 12,
+        "depth": 2,
+        "num_heads": 2,
+    }
+    recipe = vl.recipe(
+        name,
+        scale,
+        epochs=2,
+        batch_size=6,
+        **{f"model.{key}": tiny[key] for key in tiny},
+    )
     assert_same_run(trained(recipe, *toy(), HELD_OUT), *by_hand(recipe))
 
 
-@pytest.mark.parametrize("objective", [name for name in vl.OBJECTIVES if name != "classification"])
 @pytest.mark.parametrize(
-    "changes", [{}, dict(ema_decay=0.9, crop=2, flip=True, clip_norm=0.5, **DROPS), SGD], ids=str
+    "objective", [name for name in vl.OBJECTIVES if name != "classification"]
+)
+@pytest.mark.parametrize(
+    "changes",
+    [{}, dict(ema_decay=0.9, crop=2, flip=True, clip_norm=0.5, **DROPS), SGD],
+    ids=str,
 )
 def test_each_other_objective_to_the_bit(objective, changes):
     """The loop, that is; what they draw and how they score has its slow twin in `test_masked`."""
     recipe = vl.recipe(BASE, objective=objective, **changes)
-    assert_same_run(trained(recipe, *toy(), HELD_OUT), *by_hand(recipe, vl.OBJECTIVES[objective](recipe)))
+    assert_same_run(
+        trained(recipe, *toy(), HELD_OUT),
+        *by_hand(recipe, vl.OBJECTIVES[objective](recipe)),
+    )
 
 
 # -------------------------------------------------------------------------------------------- images held out
@@ -343,7 +445,12 @@ def watch(work) -> list[tuple[bool, list[bytes]]]:
 
     def note(model, inputs):
         if isinstance(model, vl.VisionTransformer):
-            seen.append((model.training, as_bytes(((inputs[0] + 1) * 127.5).round().to(torch.uint8))))
+            seen.append(
+                (
+                    model.training,
+                    as_bytes(((inputs[0] + 1) * 127.5).round().to(torch.uint8)),
+                )
+            )
 
     hook = torch.nn.modules.module.register_module_forward_pre_hook(note)
     try:
@@ -356,23 +463,37 @@ def watch(work) -> list[tuple[bool, list[bytes]]]:
 @pytest.mark.parametrize("ema_decay", [0.0, 0.9])
 def test_it_trains_on_the_training_images_and_scores_those_held_out(ema_decay):
     images, labels = toy()
-    seen = watch(lambda: trained(vl.recipe(BASE, epochs=3, ema_decay=ema_decay), images, labels, HELD_OUT))
+    seen = watch(
+        lambda: trained(
+            vl.recipe(BASE, epochs=3, ema_decay=ema_decay), images, labels, HELD_OUT
+        )
+    )
     assert torch.equal(images, toy()[0]) and torch.equal(labels, toy()[1])
     assert [training for training, _ in seen] == [*[True] * 6, False] * 3
     orders = []
     for epoch in range(3):
         *steps, (_, scored) = seen[7 * epoch : 7 * epoch + 7]
-        assert sorted(scored) == sorted(as_bytes(HELD_OUT[0])) and {len(batch) for _, batch in steps} == {6}
+        assert sorted(scored) == sorted(as_bytes(HELD_OUT[0])) and {
+            len(batch) for _, batch in steps
+        } == {6}
         orders.append([image for _, batch in steps for image in batch])
         assert len(set(orders[-1])) == 36 and set(orders[-1]) < set(as_bytes(images))
-    assert len({frozenset(order) for order in orders}) == 3  # other images are left out each time
+    assert (
+        len({frozenset(order) for order in orders}) == 3
+    )  # other images are left out each time
 
 
-@pytest.mark.parametrize("changes", [DROPS, dict(MIXED, ema_decay=0.5, crop=2, **DROPS)], ids=str)
+@pytest.mark.parametrize(
+    "changes", [DROPS, dict(MIXED, ema_decay=0.5, crop=2, **DROPS)], ids=str
+)
 def test_what_is_held_out_changes_no_bit_of_the_model(changes):
     recipe, (images, labels) = vl.recipe(BASE, **changes), toy()
     without = trained(recipe, images, labels)
-    for val in (HELD_OUT, toy(3, seed=5), (torch.full_like(images, 255), torch.full_like(labels, 3))):
+    for val in (
+        HELD_OUT,
+        toy(3, seed=5),
+        (torch.full_like(images, 255), torch.full_like(labels, 3)),
+    ):
         assert_same_weights(trained(recipe, images, labels, val), without["model"])
 
 
@@ -381,15 +502,34 @@ def test_what_is_held_out_changes_no_bit_of_the_model(changes):
 
 def test_the_log_says_what_was_done(tmp_path):
     recipe, began = vl.recipe(BASE, seed=3, epochs=4, ema_decay=0.9), time.monotonic()
-    result = trained(recipe, *toy(), HELD_OUT, out=tmp_path, label="toy", command="pytest")
+    result = trained(
+        recipe, *toy(), HELD_OUT, out=tmp_path, label="toy", command="pytest"
+    )
     took = time.monotonic() - began
     log = read_json(tmp_path / "log.json", "")
     assert log == {key: value for key, value in result.items() if key != "model"}
-    expected = {"name": "base", "command": "pytest", "dataset": "toy", "seed": 3, "precision": "fp32"}
-    expected |= {"n_train": 40, "n_val": 11, "finished": True, "vitlib_version": vl.__version__}
-    expected |= {"torch_version": str(torch.__version__), "parameters": vl.count_parameters(result["model"])}
+    expected = {
+        "name": "base",
+        "command": "pytest",
+        "dataset": "toy",
+        "seed": 3,
+        "precision": "fp32",
+    }
+    expected |= {
+        "n_train": 40,
+        "n_val": 11,
+        "finished": True,
+        "vitlib_version": vl.__version__,
+    }
+    expected |= {
+        "torch_version": str(torch.__version__),
+        "parameters": vl.count_parameters(result["model"]),
+    }
     assert {key: log[key] for key in expected} == expected
-    assert vl.ViTConfig(**log["config"]) == TINY and log["recipe"]["model"] == log["config"]
+    assert (
+        vl.ViTConfig(**log["config"]) == TINY
+        and log["recipe"]["model"] == log["config"]
+    )
     assert vl.Recipe(**{**log["recipe"], "model": TINY}) == recipe
     assert sum(row["seconds"] for row in log["epochs"]) - 0.01 <= log["seconds"] <= took
     scores = vl.evaluate(result["model"], *HELD_OUT)
@@ -397,12 +537,17 @@ def test_the_log_says_what_was_done(tmp_path):
     assert log["epochs"][-1]["val_accuracy"] == round(scores["accuracy"], 5)
 
 
-def test_the_share_of_the_peak_is_six_times_the_macs_and_never_above_one(tmp_path, monkeypatch):
+def test_the_share_of_the_peak_is_six_times_the_macs_and_never_above_one(
+    tmp_path, monkeypatch
+):
     """Two FLOPs per MAC, forward once and backward twice. A peak that a busy machine was measured with says nothing."""
     monkeypatch.setattr(loop, "matmul_peak", lambda *where: 1e10)
     result = trained(BASE, *toy(), out=tmp_path / "idle")
     flops = 6 * vl.count_macs(TINY) * result["epochs"][-1]["images_per_s"]
-    assert result["share_of_peak"] == pytest.approx(flops / 1e10, rel=0.01) and result["peak_flops"] == 1e10
+    assert (
+        result["share_of_peak"] == pytest.approx(flops / 1e10, rel=0.01)
+        and result["peak_flops"] == 1e10
+    )
     monkeypatch.setattr(loop, "matmul_peak", lambda *where: 1.0)
     assert "share_of_peak" not in trained(BASE, *toy(), out=tmp_path / "busy")
 
@@ -411,9 +556,18 @@ def test_without_images_held_out_none_are_scored_and_the_rate_is_that_of_the_epo
     result = trained(BASE, *toy())
     assert result["n_val"] == 0 and result["finished"] and len(result["epochs"]) == 2
     for row in result["epochs"]:
-        assert row.keys() == {"epoch", "lr", "train_loss", "train_accuracy", "images_per_s", "seconds"}
+        assert row.keys() == {
+            "epoch",
+            "lr",
+            "train_loss",
+            "train_accuracy",
+            "images_per_s",
+            "seconds",
+        }
         assert 36 / (row["seconds"] + 0.001) - 0.1 < row["images_per_s"]
-    assert any(row["images_per_s"] < 1.5 * 36 / row["seconds"] for row in result["epochs"])
+    assert any(
+        row["images_per_s"] < 1.5 * 36 / row["seconds"] for row in result["epochs"]
+    )
 
 
 @pytest.mark.parametrize("ema_decay", [0.0, 0.9])
@@ -421,7 +575,10 @@ def test_a_second_call_reads_the_finished_run_and_trains_nothing(tmp_path, ema_d
     recipe, results = vl.recipe(BASE, ema_decay=ema_decay, **DROPS), []
     first = trained(recipe, *toy(), HELD_OUT, out=tmp_path)
     kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert watch(lambda: results.append(trained(recipe, *toy(), HELD_OUT, out=tmp_path))) == []
+    assert (
+        watch(lambda: results.append(trained(recipe, *toy(), HELD_OUT, out=tmp_path)))
+        == []
+    )
     assert kept.keys() == {"checkpoint.pt", "log.json"}
     assert kept == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert {**first, "model": None} == {**results[0], "model": None}

@@ -12,8 +12,19 @@ import vitlib as vl
 from vitlib.train.recipe import recipe
 from vitlib.train.transfer import RIDGES
 
-TINY = vl.ViTConfig(img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0)
-SHORT = vl.Recipe("short", TINY, epochs=2, batch_size=8, lr=3e-3, crop=1, ema_decay=0.9, precision="fp32")
+TINY = vl.ViTConfig(
+    img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0
+)
+SHORT = vl.Recipe(
+    "short",
+    TINY,
+    epochs=2,
+    batch_size=8,
+    lr=3e-3,
+    crop=1,
+    ema_decay=0.9,
+    precision="fp32",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +35,9 @@ def own_random_numbers(one_thread):
 
 def toy(n: int = 40) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    return torch.randint(0, 256, (n, 3, 8, 8), dtype=torch.uint8, generator=generator), torch.arange(n) % 4
+    return torch.randint(
+        0, 256, (n, 3, 8, 8), dtype=torch.uint8, generator=generator
+    ), torch.arange(n) % 4
 
 
 def model(cfg: vl.ViTConfig = TINY, seed: int = 0) -> vl.VisionTransformer:
@@ -33,7 +46,9 @@ def model(cfg: vl.ViTConfig = TINY, seed: int = 0) -> vl.VisionTransformer:
 
 
 def run(start=None, one=SHORT, **options) -> dict:
-    return vl.train_model(one, toy(), toy(12), start=start, progress=False, device="cpu", **options)
+    return vl.train_model(
+        one, toy(), toy(12), start=start, progress=False, device="cpu", **options
+    )
 
 
 def equal(a, b) -> bool:
@@ -47,19 +62,28 @@ def equal(a, b) -> bool:
 @pytest.mark.parametrize("pool", ["token", "avg"])
 @pytest.mark.parametrize("head", ["linear", "mlp"])
 def test_a_new_head_is_zero_and_the_rest_is_kept(pool, head):
-    old = model(replace(TINY, global_pool=pool, head=head, pos_embed="sincos2d", patch_drop_rate=0.5)).eval()
+    old = model(
+        replace(
+            TINY, global_pool=pool, head=head, pos_embed="sincos2d", patch_drop_rate=0.5
+        )
+    ).eval()
     before = {name: value.clone() for name, value in old.state_dict().items()}
     state = torch.random.get_rng_state()
     new = vl.replace_head(old, 7)
     assert torch.equal(state, torch.random.get_rng_state())  # nothing was drawn
-    assert new.cfg == replace(old.cfg, num_classes=7, head="linear", patch_drop_rate=0.0) and not new.training
+    assert (
+        new.cfg == replace(old.cfg, num_classes=7, head="linear", patch_drop_rate=0.0)
+        and not new.training
+    )
     assert new.patch_drop.rate == 0 and old.patch_drop.rate == 0.5
     x = torch.randn(2, 3, 8, 8)
     assert new(x).shape == (2, 7) and not new(x).any()
     assert torch.equal(new.forward_features(x), old.forward_features(x))
     assert vl.VisionTransformer(new.cfg).load_state_dict(new.state_dict())
     new.patch_embed.proj.weight.data.zero_()  # a copy: the old model is left as it was
-    assert all(torch.equal(value, before[name]) for name, value in old.state_dict().items())
+    assert all(
+        torch.equal(value, before[name]) for name, value in old.state_dict().items()
+    )
 
 
 def test_a_random_head_is_that_of_a_new_model():
@@ -87,7 +111,9 @@ def test_beginning_with_the_weights_it_would_have_drawn_changes_no_bit():
 
     class Seen(vl.EMA):  # sees the model as it is before the first step
         def __init__(self, model, decay):
-            drawn.append({name: value.clone() for name, value in model.state_dict().items()})
+            drawn.append(
+                {name: value.clone() for name, value in model.state_dict().items()}
+            )
             super().__init__(model, decay)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -97,7 +123,9 @@ def test_beginning_with_the_weights_it_would_have_drawn_changes_no_bit():
     start.load_state_dict(drawn[0])
     begun = run(start)
     assert equal(plain["model"], begun["model"])
-    assert [row["val_loss"] for row in plain["epochs"]] == [row["val_loss"] for row in begun["epochs"]]
+    assert [row["val_loss"] for row in plain["epochs"]] == [
+        row["val_loss"] for row in begun["epochs"]
+    ]
 
 
 def test_a_run_begins_with_the_given_weights_and_leaves_them_alone():
@@ -112,10 +140,15 @@ def test_a_run_begins_with_the_given_weights_and_leaves_them_alone():
 @pytest.mark.errors
 def test_another_start_is_another_run(tmp_path):
     assert not run(model(seed=1), out=tmp_path, budget_minutes=0.0)["finished"]
-    for other, message in ((model(seed=2), r"start was \d+, now \d+"), (None, r"start was \d+, now None")):
+    for other, message in (
+        (model(seed=2), r"start was \d+, now \d+"),
+        (None, r"start was \d+, now None"),
+    ):
         with pytest.raises(ValueError, match=message):
             run(other, out=tmp_path)
-    assert equal(run(model(seed=1), out=tmp_path)["model"], run(model(seed=1))["model"])  # goes on to the bit
+    assert equal(
+        run(model(seed=1), out=tmp_path)["model"], run(model(seed=1))["model"]
+    )  # goes on to the bit
     run(out=tmp_path, resume=False, budget_minutes=0.0)
     with pytest.raises(ValueError, match=r"start was None, now \d+"):
         run(model(seed=1), out=tmp_path)
@@ -123,22 +156,32 @@ def test_another_start_is_another_run(tmp_path):
 
 @pytest.mark.errors
 def test_a_start_of_another_shape_is_refused_by_name():
-    with pytest.raises(ValueError, match="got num_classes 7 instead of 4, depth 1 instead of 2; take model="):
+    with pytest.raises(
+        ValueError,
+        match="got num_classes 7 instead of 4, depth 1 instead of 2; take model=",
+    ):
         run(model(replace(TINY, depth=1, num_classes=7)))
     with pytest.raises(
-        ValueError, match=r"got img_size None.*; take model=start.cfg \(--set model.img_size=None\)"
+        ValueError,
+        match=r"got img_size None.*; take model=start.cfg \(--set model.img_size=None\)",
     ):
         run(torch.nn.Linear(2, 2))
     start = model()
     start.head.bias = None
-    with pytest.raises(ValueError, match="expected start to have recipe.model's weights, got others; .*bias"):
+    with pytest.raises(
+        ValueError,
+        match="expected start to have recipe.model's weights, got others; .*bias",
+    ):
         run(start)
 
 
 def test_finetuning_at_a_higher_resolution():
     """Section 3.2, whole way: a model for 8 px, a new head, 12 px."""
     start = vl.replace_head(model().with_img_size(12), 2)
-    images, labels = torch.randint(0, 256, (20, 3, 12, 12), dtype=torch.uint8), torch.arange(20) % 2
+    images, labels = (
+        torch.randint(0, 256, (20, 3, 12, 12), dtype=torch.uint8),
+        torch.arange(20) % 2,
+    )
     one = recipe("finetune", model=start.cfg, epochs=1, precision="fp32")
     result = vl.train_model(one, (images, labels), start=start, progress=False)
     assert result["model"](torch.randn(2, 3, 12, 12)).shape == (2, 2)
@@ -148,7 +191,12 @@ def test_finetuning_at_a_higher_resolution():
 def test_the_recipe_is_the_papers():
     """Table 4 and Section 4.1: SGD with momentum, cosine, batch 512, no decay, clip 1; 10,000 steps on CIFAR-10."""
     r = recipe("finetune", "full")
-    assert (r.optimizer, r.schedule, r.batch_size, r.weight_decay) == ("sgd", "cosine", 512, 0.0)
+    assert (r.optimizer, r.schedule, r.batch_size, r.weight_decay) == (
+        "sgd",
+        "cosine",
+        512,
+        0.0,
+    )
     assert r.clip_norm == 1.0
     assert r.ema_decay == 0.9999 and r.lr in (0.001, 0.003, 0.01, 0.03)
     assert r.epochs * (50_000 // r.batch_size) == pytest.approx(10_000, rel=0.05)
@@ -161,12 +209,17 @@ def test_the_recipe_is_the_papers():
 
 @pytest.mark.parametrize("pool", ["token", "avg"])
 def test_features_are_what_the_head_reads(pool):
-    old, (images, _) = model(replace(TINY, global_pool=pool, drop_rate=0.5, head="mlp")), toy(10)
+    old, (images, _) = (
+        model(replace(TINY, global_pool=pool, drop_rate=0.5, head="mlp")),
+        toy(10),
+    )
     found = vl.features(old, images, batch_size=3)
     assert old.training and found.shape == (10, 12)
     old.eval()
     with torch.no_grad():
-        torch.testing.assert_close(found, old.pool(old.forward_features(vl.normalize(images))))
+        torch.testing.assert_close(
+            found, old.pool(old.forward_features(vl.normalize(images)))
+        )
         torch.testing.assert_close(old.head(found), old(vl.normalize(images)))
 
 
@@ -179,7 +232,10 @@ def problem(n: int, D: int, K: int, seed: int = 0) -> tuple[torch.Tensor, ...]:
     labels = [torch.arange(m) % K for m in (n, 30)]
     means = 2 * torch.randn(K, D, generator=generator)
     scale, shift = torch.logspace(-2, 2, D), 100 * torch.randn(D, generator=generator)
-    x = [(means[y] + torch.randn(len(y), D, generator=generator)) * scale + shift for y in labels]
+    x = [
+        (means[y] + torch.randn(len(y), D, generator=generator)) * scale + shift
+        for y in labels
+    ]
     return x[0], labels[0], x[1], labels[1]
 
 
@@ -190,14 +246,21 @@ def by_least_squares(x, y, z, ridge: float, scaled_by=None) -> np.ndarray:
     x, z = (x - mean) / std, (z - mean) / std
     targets = np.where(y[:, None] == np.arange(y.max() + 1), 1.0, -1.0)
     D = x.shape[1]
-    penalty = np.sqrt(ridge) * np.eye(D + 1)[:D]  # none for the last column, the intercept
+    penalty = (
+        np.sqrt(ridge) * np.eye(D + 1)[:D]
+    )  # none for the last column, the intercept
     rows = np.concatenate([np.concatenate([x, np.ones((len(x), 1))], 1), penalty])
-    W = np.linalg.lstsq(rows, np.concatenate([targets, np.zeros((D, targets.shape[1]))]), rcond=None)[0]
+    W = np.linalg.lstsq(
+        rows, np.concatenate([targets, np.zeros((D, targets.shape[1]))]), rcond=None
+    )[0]
     return np.concatenate([z, np.ones((len(z), 1))], 1) @ W
 
 
 @given(
-    n=st.integers(6, 40), D=st.integers(1, 30), K=st.integers(2, 4), ridge=st.sampled_from([1e-3, 1.0, 50.0])
+    n=st.integers(6, 40),
+    D=st.integers(1, 30),
+    K=st.integers(2, 4),
+    ridge=st.sampled_from([1e-3, 1.0, 50.0]),
 )
 def test_ridge_regression_is_exact(n, D, K, ridge):
     """In every regime: fewer images than features, more of them."""
@@ -207,8 +270,13 @@ def test_ridge_regression_is_exact(n, D, K, ridge):
     top = np.sort(scores, 1)
     clear = top[:, -1] - top[:, -2] > 1e-6  # elsewhere rounding decides
     assert (found["predictions"].numpy() == scores.argmax(1))[clear].all()
-    assert found["accuracy"] == (found["predictions"] == t).double().mean() and found["ridge"] == ridge
-    assert vl.few_shot(x, y, z, t + K, ridge)["accuracy"] == 0  # labels that were not trained on are wrong
+    assert (
+        found["accuracy"] == (found["predictions"] == t).double().mean()
+        and found["ridge"] == ridge
+    )
+    assert (
+        vl.few_shot(x, y, z, t + K, ridge)["accuracy"] == 0
+    )  # labels that were not trained on are wrong
 
 
 @pytest.mark.parametrize(("n", "D"), [(12, 30), (40, 6)])
@@ -220,7 +288,10 @@ def test_the_ridge_is_chosen_by_leaving_out_one_image_after_the_other(n, D):
 
     def error(ridge: float) -> float:
         rests = (np.arange(n) != i for i in range(n))
-        scores = [by_least_squares(a[rest], labels[rest], a[~rest], ridge, a) for rest in rests]
+        scores = [
+            by_least_squares(a[rest], labels[rest], a[~rest], ridge, a)
+            for rest in rests
+        ]
         return ((np.concatenate(scores) - targets) ** 2).sum()
 
     best = min(RIDGES, key=error)
@@ -233,8 +304,13 @@ def test_the_ridge_is_chosen_by_leaving_out_one_image_after_the_other(n, D):
 def test_scale_and_shift_of_a_feature_do_not_matter_nor_a_constant_one():
     x, y, z, t = problem(20, 8, 3)
     plain = vl.few_shot(x, y, z, t, 1.0)["predictions"]
-    for change in (lambda v: v * 1000 - 7, lambda v: torch.cat([v, torch.full((len(v), 1), 0.1)], 1)):
-        assert torch.equal(plain, vl.few_shot(change(x), y, change(z), t, 1.0)["predictions"])
+    for change in (
+        lambda v: v * 1000 - 7,
+        lambda v: torch.cat([v, torch.full((len(v), 1), 0.1)], 1),
+    ):
+        assert torch.equal(
+            plain, vl.few_shot(change(x), y, change(z), t, 1.0)["predictions"]
+        )
 
 
 def test_a_strong_ridge_leaves_the_commonest_class():
@@ -248,13 +324,17 @@ def test_few_images_of_each_class():
     index = vl.sample_shots(labels, 2, seed=1)
     assert labels[index].tolist() == [0, 0, 1, 1, 2, 2] and len(index.unique()) == 6
     assert torch.equal(index, vl.sample_shots(labels, 2, seed=1))
-    assert len({tuple(vl.sample_shots(labels, 2, seed=s).tolist()) for s in range(9)}) > 4
+    assert (
+        len({tuple(vl.sample_shots(labels, 2, seed=s).tolist()) for s in range(9)}) > 4
+    )
     assert sorted(vl.sample_shots(labels[:6], 2).tolist()) == list(range(6))
 
 
 @pytest.mark.errors
 def test_what_cannot_be_sampled_or_solved_is_refused():
-    with pytest.raises(ValueError, match="expected 2 images of each class, got 1 of class 1"):
+    with pytest.raises(
+        ValueError, match="expected 2 images of each class, got 1 of class 1"
+    ):
         vl.sample_shots(torch.tensor([0, 0, 1]), 2)
     with pytest.raises(ValueError, match="got 0 of class 0"):
         vl.sample_shots(torch.tensor([], dtype=torch.int64), 1)

@@ -25,7 +25,13 @@ from vitlib.viz.card import image_table  # noqa: E402
 ROOT = Path(vl.__file__).parent.parent
 RUN = {
     "epochs": [
-        {"epoch": i, "train_loss": 2 / i, "val_loss": 2.2 / i, "val_accuracy": 1 - 1 / i} for i in range(1, 4)
+        {
+            "epoch": i,
+            "train_loss": 2 / i,
+            "val_loss": 2.2 / i,
+            "val_accuracy": 1 - 1 / i,
+        }
+        for i in range(1, 4)
     ]
 }
 NUMBERS = torch.arange(10, 34).reshape(4, 6)
@@ -44,47 +50,127 @@ PROBS = rand(4, 3).softmax(dim=1)
 RIGHT = PROBS.argmax(dim=1)
 TRUTHS = (RIGHT + rand(4).round().long()) % 3
 MANY = torch.arange(90)
-NAMED = dict(values=".0f", rows=["ends aligned"] * 9, columns=["24 x 24"] * 6, label="accuracy (%)")
+NAMED = dict(
+    values=".0f",
+    rows=["ends aligned"] * 9,
+    columns=["24 x 24"] * 6,
+    label="accuracy (%)",
+)
 LONG = ("one", "two", "long " * 6)
 LOG = dict(title="t", logx=True, logy=True, labels="legend")
 SERIES = {"a": [1, 2], "b": ([1, 3], [2, 4])}
-FLOW = {"images": (1, 3, 224, 224), "attention weights": (1, 16, 257, 257), "tokens": (1, 257, 1280)}
+FLOW = {
+    "images": (1, 3, 224, 224),
+    "attention weights": (1, 16, 257, 257),
+    "tokens": (1, 257, 1280),
+}
 FLOW |= {"logits": (1, 1000)}
 FIGURES = {  # what draws it, how many axes it has
     "images": (lambda: viz.show_images(rand(5, 3, 8, 8), titles="abcde", cols=3), 5),
-    "images of several sizes": (lambda: viz.show_images([rand(3, 8, 8), rand(3, 16, 12)]), 2),
+    "images of several sizes": (
+        lambda: viz.show_images([rand(3, 8, 8), rand(3, 16, 12)]),
+        2,
+    ),
     "an image": (lambda: viz.show_images((255 * rand(3, 150, 160)).to(torch.uint8)), 1),
     "grey": (lambda: viz.show_images(rand(2, 1, 8, 8)), 2),
     "patches": (lambda: viz.show_patches(rand(3, 32, 48), 16, numbers=True), 1),
-    "patches of a sequence": (lambda: viz.show_patches(vl.patchify(rand(1, 3, 8, 8), 4)[0], 4), 1),
-    "tokens": (lambda: viz.show_tokens(rand(3, 32, 32), 4), 1),
-    "few tokens": (lambda: viz.show_tokens(rand(3, 8, 8), 4, cls=False), 1),
-    "numbers": (lambda: viz.number_grid(NUMBERS, vl.patchify(NUMBERS[None, None], 2)[0], 2), 1),
-    "heat maps": (lambda: viz.heat_maps(rand(3, 8, 8), titles="abc", label="weight"), 4),
-    "a heat map": (lambda: viz.heat_maps(rand(4, 5) - 0.5, values=".1f", limits=(-1, 1)), 2),
-    "tall heat maps": (lambda: viz.heat_maps([rand(9, 2), rand(5, 2)]), 3),
-    "named heat maps": (lambda: viz.heat_maps(90 * rand(3, 9, 6), titles="abc", **NAMED), 4),
-    "heat maps in two rows": (lambda: viz.heat_maps(rand(4, 2, 3), cols=2, rows="ab", columns=LONG), 5),
-    "lines": (
-        lambda: viz.plot_lines({"a": ([1, 2, 4], [3, 4, 5], [1, 1, 1]), "b": [3, 4, 5.1]}, "x", "y"),
+    "patches of a sequence": (
+        lambda: viz.show_patches(vl.patchify(rand(1, 3, 8, 8), 4)[0], 4),
         1,
     ),
-    "log lines": (lambda: viz.plot_lines({"a": ([16, 4e3, 2e6], [1, 1e4, 3e9])}, "x", "y", **LOG), 1),
-    "panels of curves": (lambda: viz.curve_panels({c: SERIES for c in "ABCDE"}, "x", "y"), 5),
+    "tokens": (lambda: viz.show_tokens(rand(3, 32, 32), 4), 1),
+    "few tokens": (lambda: viz.show_tokens(rand(3, 8, 8), 4, cls=False), 1),
+    "numbers": (
+        lambda: viz.number_grid(NUMBERS, vl.patchify(NUMBERS[None, None], 2)[0], 2),
+        1,
+    ),
+    "heat maps": (
+        lambda: viz.heat_maps(rand(3, 8, 8), titles="abc", label="weight"),
+        4,
+    ),
+    "a heat map": (
+        lambda: viz.heat_maps(rand(4, 5) - 0.5, values=".1f", limits=(-1, 1)),
+        2,
+    ),
+    "tall heat maps": (lambda: viz.heat_maps([rand(9, 2), rand(5, 2)]), 3),
+    "named heat maps": (
+        lambda: viz.heat_maps(90 * rand(3, 9, 6), titles="abc", **NAMED),
+        4,
+    ),
+    "heat maps in two rows": (
+        lambda: viz.heat_maps(rand(4, 2, 3), cols=2, rows="ab", columns=LONG),
+        5,
+    ),
+    "lines": (
+        lambda: viz.plot_lines(
+            {"a": ([1, 2, 4], [3, 4, 5], [1, 1, 1]), "b": [3, 4, 5.1]}, "x", "y"
+        ),
+        1,
+    ),
+    "log lines": (
+        lambda: viz.plot_lines({"a": ([16, 4e3, 2e6], [1, 1e4, 3e9])}, "x", "y", **LOG),
+        1,
+    ),
+    "panels of curves": (
+        lambda: viz.curve_panels({c: SERIES for c in "ABCDE"}, "x", "y"),
+        5,
+    ),
     "curves": (lambda: viz.learning_curves({"plain": RUN, "modern": RUN}), 2),
-    "predictions": (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, TRUTHS, NAMES), 4),
-    "guesses": (lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, None, NAMES, cols=2), 4),
-    "confusion": (lambda: viz.confusion_matrix(MANY % 10, MANY % 9, ("automobile",) * 10), 1),
-    "counts": (lambda: viz.confusion_matrix([[0, 0, 0], [1, 2, 3], [4, 5, 6000]], None, NAMES), 1),
-    "shapes": (lambda: viz.shape_flow({"ViT-H/14": FLOW, "small": FLOW}, ["attention weights", "tokens"]), 1),
-    "one model's shapes": (lambda: viz.shape_flow({"ViT": {"images": (1, 3, 8, 8)}}), 1),
-    "a whole model": (lambda: viz.architecture(vl.ViTConfig.preset("vit-h/14"), rand(3, 224, 224)), 1),
-    "a wide model": (lambda: viz.architecture(vl.ViTConfig(img_size=(8, 24)), rand(3, 8, 24)), 1),
-    "overlay": (lambda: viz.attention_overlay(rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2.0), 5),
-    "overlay of a large image": (lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)), 3),
+    "predictions": (
+        lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, TRUTHS, NAMES),
+        4,
+    ),
+    "guesses": (
+        lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, None, NAMES, cols=2),
+        4,
+    ),
+    "confusion": (
+        lambda: viz.confusion_matrix(MANY % 10, MANY % 9, ("automobile",) * 10),
+        1,
+    ),
+    "counts": (
+        lambda: viz.confusion_matrix([[0, 0, 0], [1, 2, 3], [4, 5, 6000]], None, NAMES),
+        1,
+    ),
+    "shapes": (
+        lambda: viz.shape_flow(
+            {"ViT-H/14": FLOW, "small": FLOW}, ["attention weights", "tokens"]
+        ),
+        1,
+    ),
+    "one model's shapes": (
+        lambda: viz.shape_flow({"ViT": {"images": (1, 3, 8, 8)}}),
+        1,
+    ),
+    "a whole model": (
+        lambda: viz.architecture(vl.ViTConfig.preset("vit-h/14"), rand(3, 224, 224)),
+        1,
+    ),
+    "a wide model": (
+        lambda: viz.architecture(vl.ViTConfig(img_size=(8, 24)), rand(3, 8, 24)),
+        1,
+    ),
+    "overlay": (
+        lambda: viz.attention_overlay(
+            rand(3, 32, 32), maps(3, 16), titles="abc", gamma=2.0
+        ),
+        5,
+    ),
+    "overlay of a large image": (
+        lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)),
+        3,
+    ),
     "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 2),
-    "large grid": (lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3)), 2),
-    "from a patch": (lambda: viz.show_attention_from_patch(rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)), 4),
+    "large grid": (
+        lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3)),
+        2,
+    ),
+    "from a patch": (
+        lambda: viz.show_attention_from_patch(
+            rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)
+        ),
+        4,
+    ),
     "positions": (lambda: viz.similarity_maps(rand(1, 10, 6)), 2),
     "wide positions": (lambda: viz.similarity_maps(rand(18, 6), (3, 6)), 2),
     "tall positions": (lambda: viz.similarity_maps(rand(24, 6), (6, 4)), 2),
@@ -122,8 +208,15 @@ def test_letters_are_large_dark_inside_and_apart(drawn):
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
     for text, (name, box) in zip(texts, boxes, strict=True):
         assert text.get_fontsize() >= 10
-        assert text.axes is None or text.axes.images or contrast(text.get_color()) > 4.5, name
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= fig.bbox.x1 + 1 and box.y1 <= fig.bbox.y1 + 1, name
+        assert (
+            text.axes is None or text.axes.images or contrast(text.get_color()) > 4.5
+        ), name
+        assert (
+            box.x0 >= -1
+            and box.y0 >= -1
+            and box.x1 <= fig.bbox.x1 + 1
+            and box.y1 <= fig.bbox.y1 + 1
+        ), name
     boxes = [boxes[i] for i, text in enumerate(texts) if text.get_rotation() in (0, 90)]
     for i, (first, a) in enumerate(boxes):
         for second, b in boxes[:i]:
@@ -161,9 +254,14 @@ CELLS = [
 
 
 def test_a_notebook_shows_each_figure_once():
-    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    nbformat, nbclient = (
+        pytest.importorskip("nbformat"),
+        pytest.importorskip("nbclient"),
+    )
     pytest.importorskip("ipykernel")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS]
+    )
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     images = [
         [output for output in cell.outputs if "image/png" in output.get("data", {})]
@@ -199,7 +297,9 @@ def test_importing_viz_changes_nothing_elsewhere():
 def test_the_style_file_is_whole_and_packaged():
     (path,) = Path(style.__file__).parent.glob("*.mplstyle")
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert len(style.STYLE) == sum(bool(line) and not line.startswith("#") for line in lines)
+    assert len(style.STYLE) == sum(
+        bool(line) and not line.startswith("#") for line in lines
+    )
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = pyproject["tool"]["setuptools"]["package-data"]["vitlib"]
     assert any(path.relative_to(ROOT / "vitlib").match(pattern) for pattern in patterns)
@@ -209,7 +309,9 @@ def test_style_is_given_and_not_leaked():
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         viz.show_images(rand(3, 8, 8))
-        assert matplotlib.rcParams["font.size"] == matplotlib.rcParamsDefault["font.size"]
+        assert (
+            matplotlib.rcParams["font.size"] == matplotlib.rcParamsDefault["font.size"]
+        )
         viz.use_style()
         assert matplotlib.rcParams["figure.facecolor"] == style.CARD
 
@@ -229,11 +331,16 @@ def test_titles_tell_right_from_wrong_and_the_truth():
 def test_confusion_counts_rows_as_truths():
     labels, preds = torch.tensor([0, 0, 0, 1, 2]), torch.tensor([0, 1, 1, 1, 0])
     counts = [[1, 2, 0], [0, 1, 0], [1, 0, 0]]
-    for fig in (viz.confusion_matrix(labels, preds, NAMES), viz.confusion_matrix(counts, None, NAMES)):
+    for fig in (
+        viz.confusion_matrix(labels, preds, NAMES),
+        viz.confusion_matrix(counts, None, NAMES),
+    ):
         (ax,) = fig.axes
         digits = [text for text in ax.texts if text.get_text().isdigit()]
         written = {text.get_position()[::-1]: int(text.get_text()) for text in digits}
-        assert written == {(i, j): counts[i][j] for i in range(3) for j in range(3) if counts[i][j]}
+        assert written == {
+            (i, j): counts[i][j] for i in range(3) for j in range(3) if counts[i][j]
+        }
         assert ax.get_title() == "40.0 % of 5 right"
 
 
@@ -241,7 +348,16 @@ def test_a_shape_says_how_many_numbers_it_holds():
     flow = {"images": (2, 3, 8, 8), "logits": (2, 10)}
     (ax,) = viz.shape_flow({"ViT": flow}, ["logits"], repeated="often").axes
     written = [text.get_text() for text in ax.texts if text.get_text()]
-    assert written == ["often", "images", "logits", "ViT", "(2, 3, 8, 8)", "384", "(2, 10)", "20"]
+    assert written == [
+        "often",
+        "images",
+        "logits",
+        "ViT",
+        "(2, 3, 8, 8)",
+        "384",
+        "(2, 10)",
+        "20",
+    ]
 
 
 def test_attention_is_a_colour_whatever_the_picture_is_like():
@@ -253,16 +369,25 @@ def test_attention_is_a_colour_whatever_the_picture_is_like():
     fig = viz.attention_overlay(picture, weights, floor=floor)
     shown = np.asarray(fig.axes[1].images[0].get_array())
     colours = matplotlib.colormaps["cividis"]([1.0, 0.5, 0.0])[:, :3]
-    dark_top, white_half, dark_none, white_top = shown[0, 0], shown[0, -1], shown[-1, 0], shown[-1, -1]
+    dark_top, white_half, dark_none, white_top = (
+        shown[0, 0],
+        shown[0, -1],
+        shown[-1, 0],
+        shown[-1, -1],
+    )
     assert dark_top == pytest.approx((1 - floor) * colours[0], abs=1e-6)
     assert white_half == pytest.approx((1 - floor) * colours[1] + floor, abs=1e-2)
     assert dark_none == pytest.approx((1 - floor) * colours[2], abs=1e-6)
     assert white_top - dark_top == pytest.approx([floor] * 3, abs=1e-6)
     bright = np.array([0.2126, 0.7152, 0.0722])
-    assert bright @ dark_top > bright @ white_half  # large weight on black, half of it on white
+    assert (
+        bright @ dark_top > bright @ white_half
+    )  # large weight on black, half of it on white
     fig = viz.attention_overlay(picture, weights, floor=0, gamma=2.0)
     quarter = matplotlib.colormaps["cividis"](0.25)[:3]
-    assert np.asarray(fig.axes[1].images[0].get_array())[0, -1] == pytest.approx(quarter, abs=1e-6)
+    assert np.asarray(fig.axes[1].images[0].get_array())[0, -1] == pytest.approx(
+        quarter, abs=1e-6
+    )
 
 
 def test_a_patch_is_one_square_of_one_colour():
@@ -270,34 +395,58 @@ def test_a_patch_is_one_square_of_one_colour():
     shown = np.asarray(fig.axes[1].images[0].get_array())
     side = len(shown) // 4
     for row, col in np.ndindex(4, 4):
-        assert np.ptp(shown[row * side :, col * side :][:side, :side], axis=(0, 1)).max() == 0
+        assert (
+            np.ptp(shown[row * side :, col * side :][:side, :side], axis=(0, 1)).max()
+            == 0
+        )
     assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 8
 
 
 @pytest.mark.parametrize(
     "gamma, marks, more, called",
-    [(0.2, ["0", "largest"], {}, "weight"), (1.0, ["0", "half", "largest"], {"label": "rank"}, "rank")],
+    [
+        (0.2, ["0", "largest"], {}, "weight"),
+        (1.0, ["0", "half", "largest"], {"label": "rank"}, "rank"),
+    ],
 )
-def test_the_scale_of_attention_marks_half_and_says_what_is_shown(gamma, marks, more, called):
+def test_the_scale_of_attention_marks_half_and_says_what_is_shown(
+    gamma, marks, more, called
+):
     bar = viz.attention_overlay(rand(3, 8, 8), maps(4), gamma=gamma, **more).axes[-1]
     assert [tick.get_text() for tick in bar.get_xticklabels()] == marks
     assert bar.get_xlabel() == f"{called}, as a share of the largest of its map"
-    assert bar.get_xticks()[len(marks) // 2] == pytest.approx(0.5**gamma if len(marks) == 3 else 1.0)
+    assert bar.get_xticks()[len(marks) // 2] == pytest.approx(
+        0.5**gamma if len(marks) == 3 else 1.0
+    )
 
 
 def test_a_whole_model_is_drawn_with_its_shapes():
-    cfg = vl.ViTConfig(img_size=(8, 16), patch_size=4, embed_dim=24, depth=2, mlp_ratio=2.0)
-    written = [text.get_text() for text in viz.architecture(cfg, rand(3, 8, 16)).axes[0].texts]
+    cfg = vl.ViTConfig(
+        img_size=(8, 16), patch_size=4, embed_dim=24, depth=2, mlp_ratio=2.0
+    )
+    written = [
+        text.get_text() for text in viz.architecture(cfg, rand(3, 8, 16)).axes[0].texts
+    ]
     assert "encoder block, 2 times" in written and "2 × 4 patches of 4 × 4" in written
-    assert written.count("LayerNorm") == written.count("+") == 3  # positions and two residual connections
+    assert (
+        written.count("LayerNorm") == written.count("+") == 3
+    )  # positions and two residual connections
     shapes = [text for text in written if text.startswith("(")]
     assert shapes == ["(3, 8, 16)", "(8, 48)", "(8, 24)", *["(9, 24)"] * 9, "(10)"]
-    assert {"Linear 48 → 24", "Attention, 3 heads", "MLP 24 → 48 → 24", "Linear 24 → 10"} <= set(written)
+    assert {
+        "Linear 48 → 24",
+        "Attention, 3 heads",
+        "MLP 24 → 48 → 24",
+        "Linear 24 → 10",
+    } <= set(written)
 
 
 def test_patch_numbers_follow_reading_order():
     (ax,) = viz.show_patches(rand(3, 8, 12), 4, numbers=True).axes
-    assert {text.get_text(): text.get_position() for text in ax.texts}["4"] == (1.5, 1.5)
+    assert {text.get_text(): text.get_position() for text in ax.texts}["4"] == (
+        1.5,
+        1.5,
+    )
     (ax,) = viz.show_tokens(rand(3, 32, 32), 4, first=2, last=1).axes
     assert [text.get_text() for text in ax.texts] == ["CLS", "0", "1", "2", "···", "64"]
 
@@ -310,7 +459,10 @@ def test_no_tick_between_whole_numbers(x, whole):
 
 def test_every_series_has_its_own_marker_and_line():
     fig = viz.plot_lines({str(i): [i, i + 1] for i in range(7)}, "x", "y")
-    looks = [(line.get_color(), line.get_marker(), str(line._dash_pattern)) for line in fig.axes[0].lines]
+    looks = [
+        (line.get_color(), line.get_marker(), str(line._dash_pattern))
+        for line in fig.axes[0].lines
+    ]
     assert all(len(set(column)) == 7 for column in zip(*looks, strict=True))
 
 
@@ -327,32 +479,59 @@ def drawn_model(**changes):
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: viz.show_images(rand(2, 8, 8)), r"\(3, H, W\) or \(n, 3, H, W\), got \(2, 8, 8\)"),
+        (
+            lambda: viz.show_images(rand(2, 8, 8)),
+            r"\(3, H, W\) or \(n, 3, H, W\), got \(2, 8, 8\)",
+        ),
         (lambda: viz.show_images(rand(0, 3, 8, 8)), "got"),
         (lambda: viz.show_images(IMAGE.long()), "int64"),
         (lambda: viz.show_images(IMAGE - 0.5), "vl.denormalize"),
         (lambda: viz.show_images(IMAGE * 255), "divide 0-255"),
         (lambda: viz.show_images(IMAGE * torch.nan), r"\[0, 1\]"),
         (lambda: viz.show_images(BATCH, titles=["one"]), "expected 4 titles"),
-        (lambda: viz.show_patches(rand(3, 9, 8), 4), "image height 9 is not a multiple of patch_size 4"),
+        (
+            lambda: viz.show_patches(rand(3, 9, 8), 4),
+            "image height 9 is not a multiple of patch_size 4",
+        ),
         (lambda: viz.show_patches(BATCH, 4), "expected one image"),
         (lambda: viz.show_patches(rand(6, 48), 4), "square number"),
         (lambda: viz.show_patches(rand(3, 32, 128), 4, numbers=True), "up to 16"),
         (lambda: viz.show_tokens(IMAGE, 4, first=0), "first >= 1"),
         (lambda: viz.show_tokens(IMAGE, 4, first=15, last=6), "at most 20"),
-        (lambda: viz.number_grid(NUMBERS[None], NUMBERS, 2), r"expected an image \(H, W\)"),
-        (lambda: viz.number_grid(torch.arange(81).reshape(9, 9), NUMBERS, 3), "at most 8 x 8"),
+        (
+            lambda: viz.number_grid(NUMBERS[None], NUMBERS, 2),
+            r"expected an image \(H, W\)",
+        ),
+        (
+            lambda: viz.number_grid(torch.arange(81).reshape(9, 9), NUMBERS, 3),
+            "at most 8 x 8",
+        ),
         (lambda: viz.number_grid(NUMBERS, NUMBERS, 4), "image width 6"),
         (lambda: viz.number_grid(NUMBERS, NUMBERS + 1, 2), "hold no others"),
-        (lambda: viz.number_grid(NUMBERS // 2, NUMBERS // 2, 2), "without equal numbers"),
-        (lambda: viz.heat_maps([]), r"expected finite matrices \(R, C\), got shape \(0,\)"),
+        (
+            lambda: viz.number_grid(NUMBERS // 2, NUMBERS // 2, 2),
+            "without equal numbers",
+        ),
+        (
+            lambda: viz.heat_maps([]),
+            r"expected finite matrices \(R, C\), got shape \(0,\)",
+        ),
         (lambda: viz.heat_maps(rand(2, 3, 4, 5)), r"got shape \(3, 4, 5\)"),
         (lambda: viz.heat_maps(rand(3, 4) * torch.nan), "NaN"),
         (lambda: viz.heat_maps(rand(2, 3, 4), titles="a"), "expected 2 titles"),
         (lambda: viz.heat_maps(rand(4, 40), values=".3f"), "do not fit"),
-        (lambda: viz.heat_maps(rand(2, 3, 4), rows=("a", "b")), "expected 3 names in rows=, got 2"),
-        (lambda: viz.heat_maps(rand(2, 3, 4), columns=("a",)), "expected 4 names in columns=, got 1"),
-        (lambda: viz.shape_flow({}), "one or two models with the same stages in the same order, got {}"),
+        (
+            lambda: viz.heat_maps(rand(2, 3, 4), rows=("a", "b")),
+            "expected 3 names in rows=, got 2",
+        ),
+        (
+            lambda: viz.heat_maps(rand(2, 3, 4), columns=("a",)),
+            "expected 4 names in columns=, got 1",
+        ),
+        (
+            lambda: viz.shape_flow({}),
+            "one or two models with the same stages in the same order, got {}",
+        ),
         (lambda: viz.shape_flow(OTHER_FLOWS), "'a': .'x'., 'b': .'y'."),
         (lambda: viz.shape_flow(ABC, ["x", "z"]), "follow one another in .*, got"),
         (lambda: drawn_model(norm_order="post"), "paper's parts, .*post"),
@@ -361,21 +540,48 @@ def drawn_model(**changes):
         (lambda: drawn_model(img_size=(32, 48)), r"\(32, 48\) of 5 .*got \(32, 32\)"),
         (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
         (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
-        (lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
+        (
+            lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"),
+            r"series 'a'.*\(2,\), \(1,\)",
+        ),
         (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
         (lambda: viz.plot_lines({"a": [0, 1]}, "x", "y", logy=True), "y > 0, got 0"),
         (lambda: viz.curve_panels({}, "x", "y"), "got 0"),
-        (lambda: viz.curve_panels({"A": {"a": ([1, 2], [1])}}, "x", "y"), r"series 'a'.*\(2,\), \(1,\)"),
+        (
+            lambda: viz.curve_panels({"A": {"a": ([1, 2], [1])}}, "x", "y"),
+            r"series 'a'.*\(2,\), \(1,\)",
+        ),
         (lambda: viz.learning_curves({}), "got 0"),
         (lambda: viz.learning_curves({"a": {"epochs": []}}), r"results\['a'\]"),
-        (lambda: viz.show_predictions(BATCH, PROBS, RIGHT, ("a", "b")), r"\(4, 2\).*got \(4, 3\)"),
+        (
+            lambda: viz.show_predictions(BATCH, PROBS, RIGHT, ("a", "b")),
+            r"\(4, 2\).*got \(4, 3\)",
+        ),
         (lambda: viz.show_predictions(BATCH, PROBS.log(), RIGHT, NAMES), "softmax"),
-        (lambda: viz.show_predictions(BATCH, PROBS, RIGHT[:2], NAMES), "labels: .*images, 4 whole numbers"),
-        (lambda: viz.show_predictions(BATCH, PROBS, RIGHT + 3, NAMES), r"labels in \[0, 3\), got 3 to 5"),
-        (lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES), "preds: expected as many labels as images"),
-        (lambda: viz.confusion_matrix(RIGHT, RIGHT, NAMES * 5), "2 to 12 classes, got 15"),
-        (lambda: viz.confusion_matrix([[1, 2], [3, 4]], None, NAMES), r"\(3, 3\).*got \(2, 2\)"),
-        (lambda: viz.attention_overlay(IMAGE, maps(17)), "expected 4 x 4 = 16 patches, got 17"),
+        (
+            lambda: viz.show_predictions(BATCH, PROBS, RIGHT[:2], NAMES),
+            "labels: .*images, 4 whole numbers",
+        ),
+        (
+            lambda: viz.show_predictions(BATCH, PROBS, RIGHT + 3, NAMES),
+            r"labels in \[0, 3\), got 3 to 5",
+        ),
+        (
+            lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES),
+            "preds: expected as many labels as images",
+        ),
+        (
+            lambda: viz.confusion_matrix(RIGHT, RIGHT, NAMES * 5),
+            "2 to 12 classes, got 15",
+        ),
+        (
+            lambda: viz.confusion_matrix([[1, 2], [3, 4]], None, NAMES),
+            r"\(3, 3\).*got \(2, 2\)",
+        ),
+        (
+            lambda: viz.attention_overlay(IMAGE, maps(17)),
+            "expected 4 x 4 = 16 patches, got 17",
+        ),
         (lambda: viz.attention_overlay(IMAGE, maps(17), (4, 4)), "CLS"),
         (lambda: viz.attention_overlay(IMAGE, maps(16) - 1), "0 or more"),
         (lambda: viz.attention_overlay(IMAGE, maps(16), gamma=0), "gamma"),
@@ -383,11 +589,20 @@ def drawn_model(**changes):
         (lambda: viz.attention_overlay(IMAGE, maps(16), titles="ab"), "1 titles"),
         (lambda: viz.attention_overlay(BATCH, maps(16)), "one image"),
         (lambda: viz.attention_grid(IMAGE, maps(2, 1, 3, 5, 5)), r"maps\[:, i\]"),
-        (lambda: viz.show_attention_from_patch(IMAGE, maps(2, 1, 5, 5), 0), r"maps\[-1, 0\]"),
-        (lambda: viz.show_attention_from_patch(IMAGE, maps(5, 5), 4), "from 0 to 3, got 4"),
+        (
+            lambda: viz.show_attention_from_patch(IMAGE, maps(2, 1, 5, 5), 0),
+            r"maps\[-1, 0\]",
+        ),
+        (
+            lambda: viz.show_attention_from_patch(IMAGE, maps(5, 5), 4),
+            "from 0 to 3, got 4",
+        ),
         (lambda: viz.similarity_maps(rand(2, 5, 6)), r"pos_embed.table\(\)"),
         (lambda: viz.similarity_maps(rand(1, 6, 6)), "2 x 2 = 4 patches, got 5"),
-        (lambda: viz.table("ab", ["xy", "x"]), "expected 2 cells .* as in the header, got 1 in row 1"),
+        (
+            lambda: viz.table("ab", ["xy", "x"]),
+            "expected 2 cells .* as in the header, got 1 in row 1",
+        ),
         (lambda: viz.table("ab", ["xy", "xyz"]), "got 3 in row 1"),
     ],
 )
@@ -399,7 +614,10 @@ def test_refusals(call, message):
 def test_a_table_puts_numbers_on_the_right():
     made = viz.table(
         ["", "share", "words", "as number"],
-        [["3 px", "1.5 %", "3 ViTs against 4 ResNets: +1", -1], [4, "18 (block 4, head 3)", 7, ""]],
+        [
+            ["3 px", "1.5 %", "3 ViTs against 4 ResNets: +1", -1],
+            [4, "18 (block 4, head 3)", 7, ""],
+        ],
     )
     assert made.splitlines() == [
         "|  | share | words | as number |",
@@ -417,18 +635,32 @@ def test_rows_of_the_grid_are_heads_and_columns_layers():
     looks = torch.zeros(2, 3, 5, 5)
     for layer, head in np.ndindex(2, 3):
         looks[layer, head, 0, 1 + (layer + 2 * head + head // 2) % 4] = 1
-    table = viz.attention_grid(torch.full((3, 8, 8), 0.5), looks).axes[0].images[0].get_array()
+    table = (
+        viz.attention_grid(torch.full((3, 8, 8), 0.5), looks)
+        .axes[0]
+        .images[0]
+        .get_array()
+    )
     tall, wide = table.shape[0] // 3, table.shape[1] // 2
     for layer, head in np.ndindex(2, 3):
-        tile = np.asarray(table[head * tall :, layer * wide :][:tall, :wide, :3]).sum(-1)
-        quarters = [part for half in np.array_split(tile, 2) for part in np.array_split(half, 2, axis=1)]
+        tile = np.asarray(table[head * tall :, layer * wide :][:tall, :wide, :3]).sum(
+            -1
+        )
+        quarters = [
+            part
+            for half in np.array_split(tile, 2)
+            for part in np.array_split(half, 2, axis=1)
+        ]
         lit = [quarter[20:-20, 20:-20].mean() for quarter in quarters]
         assert int(np.argmax(lit)) == (layer + 2 * head + head // 2) % 4, (layer, head)
 
 
 def test_between_the_images_of_a_table_is_nothing():
     numbers = image_table(torch.rand(2, 3, 4, 5, 1), gap=2)[1].images[0].get_array()
-    assert numbers.shape[:2] == (10, 19) and np.isnan(np.ma.filled(numbers, np.nan)[4:6]).all()
+    assert (
+        numbers.shape[:2] == (10, 19)
+        and np.isnan(np.ma.filled(numbers, np.nan)[4:6]).all()
+    )
     assert not np.isnan(np.ma.filled(numbers, np.nan)[:4, :5]).any()
     colours = image_table(torch.rand(2, 3, 4, 5, 3), gap=2)[1].images[0].get_array()
     assert (colours[:, 5:7, 3] == 0).all() and (colours[:4, :5, 3] == 1).all()
@@ -437,14 +669,28 @@ def test_between_the_images_of_a_table_is_nothing():
 @pytest.mark.parametrize(("n", "at_the_points"), [(2, True), (7, True), (8, False)])
 def test_a_logarithmic_axis_names_its_points_if_they_are_few(n, at_the_points):
     points = [10.0 * 1.5**i for i in range(n)]
-    fig = viz.plot_lines({"a": (points, [0.1 * i for i in range(n)])}, "x", "y", logx=True)
+    fig = viz.plot_lines(
+        {"a": (points, [0.1 * i for i in range(n)])}, "x", "y", logx=True
+    )
     assert (list(fig.axes[0].get_xticks()) == pytest.approx(points)) == at_the_points
 
 
 def test_the_map_shows_the_first_patches_and_the_last():
-    cfg = vl.ViTConfig(img_size=12, patch_size=4, embed_dim=12, depth=2, num_heads=2, num_classes=3)
-    image = torch.arange(9.0).view(3, 3).repeat_interleave(4, 0).repeat_interleave(4, 1).expand(3, 12, 12) / 8
-    shown = [np.asarray(picture.get_array()) for picture in viz.architecture(cfg, image).axes[0].images]
+    cfg = vl.ViTConfig(
+        img_size=12, patch_size=4, embed_dim=12, depth=2, num_heads=2, num_classes=3
+    )
+    image = (
+        torch.arange(9.0)
+        .view(3, 3)
+        .repeat_interleave(4, 0)
+        .repeat_interleave(4, 1)
+        .expand(3, 12, 12)
+        / 8
+    )
+    shown = [
+        np.asarray(picture.get_array())
+        for picture in viz.architecture(cfg, image).axes[0].images
+    ]
     tiles = [8 * tile.mean() for tile in shown if tile.shape[:2] == (4, 4)]
     assert tiles == pytest.approx([0, 1, 2, 7, 8], abs=1e-5)
 
@@ -454,7 +700,9 @@ def test_counts_are_white_on_the_darkest_errors_only():
     (ax,) = viz.confusion_matrix(counts, None, NAMES).axes
     texts = {text.get_text(): text.get_color() for text in ax.texts}
     light = {number for number, colour in texts.items() if colour == "white"}
-    assert light == {"20", "18"} and texts["5"] == style.INK and texts["50"] == style.MUTED
+    assert (
+        light == {"20", "18"} and texts["5"] == style.INK and texts["50"] == style.MUTED
+    )
 
 
 def test_patches_fill_their_axes():
@@ -464,7 +712,9 @@ def test_patches_fill_their_axes():
 
 def test_names_are_drawn_without_boxes_and_formulas():
     names, labels = ["\ue123", r"$\frac$", "$a$b$"], torch.arange(3)
-    with warnings.catch_warnings(action="error"):  # matplotlib warns of glyphs that are missing
+    with warnings.catch_warnings(
+        action="error"
+    ):  # matplotlib warns of glyphs that are missing
         figures = [
             viz.confusion_matrix(labels, labels, names),
             viz.plot_lines({name: [1, 2] for name in names}, "x", "y"),

@@ -23,27 +23,52 @@ def random_intervention(draw: torch.Generator, cfg) -> dict:
     N, L, h = cfg.num_patches, cfg.depth, cfg.num_heads
     order, places, gone = (torch.randperm(N, generator=draw).tolist() for _ in range(3))
     moved, placed, bare, less = (torch.rand(4, generator=draw) < 0.5).tolist()
-    heads = [(l, k) for l, k in torch.rand(L, h, generator=draw).lt(0.2).nonzero().tolist()]
+    heads = [
+        (l, k) for l, k in torch.rand(L, h, generator=draw).lt(0.2).nonzero().tolist()
+    ]
     positions = ("none" if bare else places) if placed else None
     return dict(
-        order=order if moved else None, positions=positions, heads=heads, remove=gone[: N // 3 * less]
+        order=order if moved else None,
+        positions=positions,
+        heads=heads,
+        remove=gone[: N // 3 * less],
     )
 
 
-ONES = ("cifar10-photo", "cifar10-plain", "drawn10-token", "odd token", "odd avg", "long")
+ONES = (
+    "cifar10-photo",
+    "cifar10-plain",
+    "drawn10-token",
+    "odd token",
+    "odd avg",
+    "long",
+)
 
 
 def web_model(name: str) -> tuple[vl.VisionTransformer, dict]:
     """One of the book's, or weights that do something: sizes that nothing divides, or 197 tokens and 12 blocks."""
     if "0" in name:
         return vl.load_pretrained(name)
-    odd = dict(img_size=15, patch_size=3, embed_dim=21, depth=3, mlp_ratio=1.5, global_pool=name[4:])
-    long = dict(img_size=56, patch_size=4, embed_dim=16, depth=12, num_heads=2, qkv_bias=False)
+    odd = dict(
+        img_size=15,
+        patch_size=3,
+        embed_dim=21,
+        depth=3,
+        mlp_ratio=1.5,
+        global_pool=name[4:],
+    )
+    long = dict(
+        img_size=56, patch_size=4, embed_dim=16, depth=12, num_heads=2, qkv_bias=False
+    )
     torch.manual_seed(0)
-    model = vl.VisionTransformer(vl.ViTConfig(**(long if name == "long" else odd))).eval()
+    model = vl.VisionTransformer(
+        vl.ViTConfig(**(long if name == "long" else odd))
+    ).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.15)
-    model.cls_token.data[0, 0, :3] = torch.tensor([1, -5, 1023]) * 2.0**-24  # float16's smallest
+    model.cls_token.data[0, 0, :3] = (
+        torch.tensor([1, -5, 1023]) * 2.0**-24
+    )  # float16's smallest
     return model.half().float(), {"name": name, "config": {"num_classes": 10}}
 
 
@@ -85,24 +110,50 @@ def tab(browser, tmp_path_factory):
 def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
     """As made by `run`, whatever was done to the picture; random numbers are the sum of their terms, which open."""
     (model, _), draw = web_model(name), torch.Generator().manual_seed(1)
-    for what in [{}, *(random_intervention(draw, model.cfg) for _ in range(8 if "odd" in name else 1))]:
+    for what in [
+        {},
+        *(
+            random_intervention(draw, model.cfg)
+            for _ in range(8 if "odd" in name else 1)
+        ),
+    ]:
         x = torch.randn(1, 3, *model.cfg.image_shape, generator=draw)
         wanted = {key: value[0] for key, value in vl.trace(model, x, **what).items()}
         picks = []  # [name, token, number, head], and the number
         for key, value in wanted.items():
-            for place in torch.randint(value.numel(), (9 * (key != "patches"),), generator=draw):
-                head, t, i = (0, 0, *(int(n) for n in torch.unravel_index(place, value.shape)))[-3:]
+            for place in torch.randint(
+                value.numel(), (9 * (key != "patches"),), generator=draw
+            ):
+                head, t, i = (
+                    0,
+                    0,
+                    *(int(n) for n in torch.unravel_index(place, value.shape)),
+                )[-3:]
                 picks.append(([key, t, i, head], value.flatten()[place].item()))
-        coded, cls, opened = tab.evaluate(TRACE, [name, x.flatten().tolist(), what, [at for at, _ in picks]])
-        assert coded.keys() == wanted.keys() and cls == model.cls_token.flatten().tolist()
-        near = {key: 1e-5 * value[value.isfinite()].abs().max().item() for key, value in wanted.items()}
+        coded, cls, opened = tab.evaluate(
+            TRACE, [name, x.flatten().tolist(), what, [at for at, _ in picks]]
+        )
+        assert (
+            coded.keys() == wanted.keys() and cls == model.cls_token.flatten().tolist()
+        )
+        near = {
+            key: 1e-5 * value[value.isfinite()].abs().max().item()
+            for key, value in wanted.items()
+        }
         for key, right in wanted.items():
-            found = torch.from_numpy(np.frombuffer(base64.b64decode(coded[key]), "<f4").copy()).view_as(right)
+            found = torch.from_numpy(
+                np.frombuffer(base64.b64decode(coded[key]), "<f4").copy()
+            ).view_as(right)
             assert found.isfinite().equal(right.isfinite()), key
             assert (found - right)[right.isfinite()].abs().max() <= 10 * near[key], key
         for (at, right), (value, total, off) in zip(picks, opened, strict=True):
             assert value == pytest.approx(right, abs=10 * near[at[0]]), at
-            assert total == pytest.approx(value, abs=near[at[0]]) and off < 1e-5, (at, value, total, off)
+            assert total == pytest.approx(value, abs=near[at[0]]) and off < 1e-5, (
+                at,
+                value,
+                total,
+                off,
+            )
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +176,10 @@ def files(tmp_path_factory) -> dict[str, str]:
         "small.png": (photo.resize((20, 31)), {}),
         "panorama.jpg": (photo.resize((12000, 300)), {}),
         "photo.avif": (photo, {"quality": 100, "subsampling": "4:4:4"}),
-        "moving.gif": (photo, {"save_all": True, "append_images": [photo.rotate(90)], "duration": 60_000}),
+        "moving.gif": (
+            photo,
+            {"save_all": True, "append_images": [photo.rotate(90)], "duration": 60_000},
+        ),
     }
     for name, (picture, options) in forms.items():
         picture.save(folder / name, **options)
@@ -145,7 +199,9 @@ def readable(path: str, folder) -> str:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     body = '<vit-lab model="drawn10-token" picture="cat"></vit-lab>'
-    return page(tmp_path_factory.mktemp("lab"), body, [vl.load_pretrained("drawn10-token")])
+    return page(
+        tmp_path_factory.mktemp("lab"), body, [vl.load_pretrained("drawn10-token")]
+    )
 
 
 @pytest.fixture
@@ -156,7 +212,9 @@ def lab(browser, address):
 
 def check_own_picture(tab, image: torch.Tensor) -> None:
     """The lab's own picture comes, and its answer is within 0.01 of `vl.predict`."""
-    tab.wait_for_function("document.querySelector('vit-lab').picture === 'your picture'")
+    tab.wait_for_function(
+        "document.querySelector('vit-lab').picture === 'your picture'"
+    )
     wanted = vl.predict(vl.load_pretrained("drawn10-token")[0], image[None])[0]
     assert (torch.tensor(run(tab, "e.result.probs")) - wanted).abs().max() < 0.01
 
@@ -173,7 +231,9 @@ GIVE = """fetch(a[1]).then(answer => answer.blob()).then(blob => {
 def test_a_picture_can_be_dropped_or_pasted(lab, kind):
     """A paste counts while the focus or the pointer is in the explorer."""
     data = io.BytesIO()
-    Image.fromarray(vl.sample_image("coffee").permute(1, 2, 0).numpy()).save(data, "PNG")
+    Image.fromarray(vl.sample_image("coffee").permute(1, 2, 0).numpy()).save(
+        data, "PNG"
+    )
     url = "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
     if kind == "paste":
         run(lab, GIVE, kind, url)
@@ -192,7 +252,10 @@ def test_own_pictures_get_the_packages_answer(lab, tmp_path, files):
         choose.set_input_files(files[name])
         check_own_picture(lab, vl.load_image(readable(files[name], tmp_path), 32))
     found = run(lab, "e.result.probs")
-    for name, says in (("empty.png", "is empty"), ("text.png", "no picture that the browser can read")):
+    for name, says in (
+        ("empty.png", "is empty"),
+        ("text.png", "no picture that the browser can read"),
+    ):
         choose.set_input_files(files[name])
         lab.get_by_text(says).wait_for()
         assert run(lab, "e.result.probs") == found
@@ -222,14 +285,25 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     """`vl.explore` shows the reader's own model and pictures in a frame of its own, without a file or a request."""
     model, card = tiny_model("mine", global_pool="avg")
     # of which 24 are offered
-    images = torch.stack([vl.sample_image(name, 32) for name in ("coffee", *["cat"] * 25)])
+    images = torch.stack(
+        [vl.sample_image(name, 32) for name in ("coffee", *["cat"] * 25)]
+    )
     source = tmp_path / "mine.safetensors" if kind == "microscope" else model
     save_file(model.state_dict(), tmp_path / "mine.safetensors")
-    shown = vl.explore(source, images, [f"thing {i}" for i in range(10)], kind.replace("microscope", "way"))
-    (tmp_path / "notebook.html").write_text(f'<meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8")
+    shown = vl.explore(
+        source,
+        images,
+        [f"thing {i}" for i in range(10)],
+        kind.replace("microscope", "way"),
+    )
+    (tmp_path / "notebook.html").write_text(
+        f'<meta charset="utf-8">{shown._repr_html_()}', encoding="utf-8"
+    )
     text = html.unescape(shown._repr_html_())
     assert 'pictures="picture 0,' in text and ',picture 23"' in text
-    assert 'sandbox="allow-scripts allow-downloads"' in text, "the frame must not reach the notebook"
+    assert 'sandbox="allow-scripts allow-downloads"' in text, (
+        "the frame must not reach the notebook"
+    )
     asked = []
     tab = browser.new_page()
     tab.on("request", lambda request: asked.append(request.url))
@@ -237,12 +311,17 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     frame = tab.frame_locator("iframe")
     frame.locator(f"vit-{kind}[data-ready=yes]").wait_for(timeout=600_000)
     if kind == "lab":
-        assert frame.get_by_text("thing").count() >= 5 and not frame.get_by_text("its classes").count()
+        assert (
+            frame.get_by_text("thing").count() >= 5
+            and not frame.get_by_text("its classes").count()
+        )
         assert frame.get_by_label("Ranked by").locator("option:disabled").count() == 0
         found = frame.locator("vit-lab").evaluate("lab => [...lab.result.probs]")
         wanted = vl.predict(model.half().float(), images[:1])[0]
         assert (torch.tensor(found) - wanted).abs().max() < 1e-3
-    assert [url for url in asked if not url.startswith(("data:", "about:", "blob:"))] == [tab.url]
+    assert [
+        url for url in asked if not url.startswith(("data:", "about:", "blob:"))
+    ] == [tab.url]
     tab.close()
 
 
@@ -250,10 +329,24 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
 def test_other_models_are_refused():
     """In a sentence, with what to do: kind, size, names, pictures."""
     images = torch.zeros(1, 3, 32, 32, dtype=torch.uint8)
-    others = {"pos_at": "every", "norm_order": "post", "attention": "axial", "head": "mlp", "act": "relu"}
-    others |= {"patch_embed": "stem", "layer_scale": 0.1, "mask_token": True, "in_chans": 1}
+    others = {
+        "pos_at": "every",
+        "norm_order": "post",
+        "attention": "axial",
+        "head": "mlp",
+        "act": "relu",
+    }
+    others |= {
+        "patch_embed": "stem",
+        "layer_scale": 0.1,
+        "mask_token": True,
+        "in_chans": 1,
+    }
     for changes, says in (
-        *(({key: other}, f"expected a model with {key}=") for key, other in others.items()),
+        *(
+            ({key: other}, f"expected a model with {key}=")
+            for key, other in others.items()
+        ),
         ({"pos_embed": "relative"}, "expected a model with pos_embed='learned'"),
         ({"embed_dim": 192, "depth": 12}, "at most 1.6 MB"),
     ):
@@ -274,7 +367,9 @@ def test_other_models_are_refused():
 def test_export_web_tells_no_accuracy_of_other_weights(tmp_path):
     model, card = vl.load_pretrained("drawn10-small")
     accuracy = f'"test_accuracy": {card["final"]["test_accuracy"]}'
-    assert accuracy in vl.export_web(model, card, tmp_path / "a.js").read_text(encoding="utf-8")
+    assert accuracy in vl.export_web(model, card, tmp_path / "a.js").read_text(
+        encoding="utf-8"
+    )
     model.head.bias.data += 1
     text = vl.export_web(model, card, tmp_path / "b.js").read_text(encoding="utf-8")
     assert '"test_accuracy": null' in text
@@ -286,8 +381,19 @@ def test_export_web_is_one_script(tmp_path):
     path = vl.export_web(model, card, tmp_path / "model.js")
     text = path.read_text(encoding="utf-8")
     assert "</script>" not in text and list(tmp_path.iterdir()) == [path]
-    made = json.loads(text[text.index("] = ") + 4 : text.rindex(";")].replace("<\\/", "</"))
+    made = json.loads(
+        text[text.index("] = ") + 4 : text.rindex(";")].replace("<\\/", "</")
+    )
     weights = np.frombuffer(base64.b64decode(made["data"]), "<f2")
-    assert len(weights) == sum(np.prod(shape) for _, shape in made["shapes"]) == vl.count_parameters(model)
-    assert made["classes"] == list(vl.CIFAR10_CLASSES) and made["config"]["embed_dim"] == 12
-    assert torch.equal(torch.from_numpy(weights[:12].copy()), model.cls_token.detach().flatten().half())
+    assert (
+        len(weights)
+        == sum(np.prod(shape) for _, shape in made["shapes"])
+        == vl.count_parameters(model)
+    )
+    assert (
+        made["classes"] == list(vl.CIFAR10_CLASSES)
+        and made["config"]["embed_dim"] == 12
+    )
+    assert torch.equal(
+        torch.from_numpy(weights[:12].copy()), model.cls_token.detach().flatten().half()
+    )

@@ -18,7 +18,11 @@ PICTURE = vl.normalize(vl.sample_image("cat", 32)[None])
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    return page(tmp_path_factory.mktemp("lab"), '<vit-lab model="tiny" picture="cat"></vit-lab>', ["tiny"])
+    return page(
+        tmp_path_factory.mktemp("lab"),
+        '<vit-lab model="tiny" picture="cat"></vit-lab>',
+        ["tiny"],
+    )
 
 
 @pytest.fixture
@@ -132,8 +136,13 @@ def test_attention_of_each_block_is_that_of_the_model(lab):
     found = run(lab, "window.vitRankings.received(e, 2)")
     assert found == pytest.approx(wanted.tolist(), abs=1e-5)
     note = lab.locator("vit-lab p.note", has_text="Attention in block 1").inner_text()
-    few = 1 + int((wanted.sort(descending=True).values.cumsum(0) < wanted.sum() / 2).sum())
-    assert note == f"Attention in block 1: half of what CLS reads of patches comes from {few} of 64."
+    few = 1 + int(
+        (wanted.sort(descending=True).values.cumsum(0) < wanted.sum() / 2).sum()
+    )
+    assert (
+        note
+        == f"Attention in block 1: half of what CLS reads of patches comes from {few} of 64."
+    )
 
 
 def test_moves_positions_and_heads_are_vitlibs(lab):
@@ -155,7 +164,9 @@ def test_a_ranking_removes_its_first(lab, name):
     lab.get_by_text("Rub out by a ranking").click()
     lab.get_by_label("Ranked by").select_option(name)
     lab.get_by_label("How many patches").fill("4")
-    lab.wait_for_function("document.querySelector('vit-lab').state.removed.length === 4")
+    lab.wait_for_function(
+        "document.querySelector('vit-lab').state.removed.length === 4"
+    )
     dearest = vl.occlusion(MODEL, PICTURE)[0].topk(4).indices.tolist()
     assert removed(lab) == ([27, 28, 35, 36] if name == "centre" else sorted(dearest))
     lab.get_by_label("Remove or keep").select_option("keep only the first")
@@ -169,21 +180,31 @@ def test_rankings_are_the_packages_explanations(browser, tmp_path, pool):
     draw = torch.Generator().manual_seed(0)
     for weight in model.parameters():  # so that the tokens do not all read the same
         torch.nn.init.normal_(weight, std=0.15, generator=draw)
-    address = page(tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', [(model, card)])
+    address = page(
+        tmp_path, '<vit-lab model="tiny" picture="cat"></vit-lab>', [(model, card)]
+    )
     ask = "Promise.resolve(window.vitRankings.RANKINGS[a[0]](e, () => {})).then(scores => [...scores])"
     with explorer(browser, address, "vit-lab") as tab:
-        assert tab.evaluate("Object.keys(window.vitRankings.RANKINGS).sort()") == sorted(vl.EXPLANATIONS)
+        assert tab.evaluate(
+            "Object.keys(window.vitRankings.RANKINGS).sort()"
+        ) == sorted(vl.EXPLANATIONS)
         for name in sorted(set(vl.EXPLANATIONS) - {"random"}):
             wanted = vl.patch_scores(name, model.half().float(), PICTURE)[0]
             found = torch.tensor(run(tab, ask, name), dtype=torch.float32)
             if name == "variance":  # of bytes there, of standardised numbers here
                 found = found / 127.5**2
-            torch.testing.assert_close(found, wanted, rtol=0.02, atol=2e-3 * wanted.abs().max().item())
+            torch.testing.assert_close(
+                found, wanted, rtol=0.02, atol=2e-3 * wanted.abs().max().item()
+            )
         options = tab.locator("vit-lab select[aria-label='Ranked by'] option")
         assert not any(option.is_disabled() for option in options.all())
         press(tab, "Mirror")
-        off = [option.text_content() for option in options.all() if option.is_disabled()]
-        assert off == ["relevance", "grad-cam", "integrated gradients"], "they are of the untouched picture"
+        off = [
+            option.text_content() for option in options.all() if option.is_disabled()
+        ]
+        assert off == ["relevance", "grad-cam", "integrated gradients"], (
+            "they are of the untouched picture"
+        )
 
 
 def test_a_ranking_of_what_was_there_before_is_none(lab):
@@ -232,7 +253,10 @@ def state_link(state) -> str:
 def test_a_hostile_link_does_nothing(browser, address, state):
     with explorer(browser, address + state_link(state), "vit-lab") as tab:
         check(tab)
-        assert told(tab) == "It is a cat: this model is wrong here. Rub out patches: how many can it spare?"
+        assert (
+            told(tab)
+            == "It is a cat: this model is wrong here. Rub out patches: how many can it spare?"
+        )
 
 
 def test_full_screen_shows_all_at_once(browser, address):
@@ -241,7 +265,14 @@ def test_full_screen_shows_all_at_once(browser, address):
         tab.set_viewport_size({"width": 1920, "height": 1080})
         press(tab, "Full screen")
         tab.wait_for_function("document.fullscreenElement")
-        for part in (".grid", ".bars", ".layers", ".says", "canvas[role=img]", ".verdict"):
+        for part in (
+            ".grid",
+            ".bars",
+            ".layers",
+            ".says",
+            "canvas[role=img]",
+            ".verdict",
+        ):
             box = tab.locator(f"vit-lab {part}").first.bounding_box()
             assert box["y"] >= 0 and box["y"] + box["height"] <= 1080, part
             assert box["x"] >= 0 and box["x"] + box["width"] <= 1920, part
@@ -260,17 +291,26 @@ def dare(browser, tmp_path):
 
 def test_the_search_in_the_page_is_the_packages(dare):
     """Where none was made before; it ends when told to, or when anything is done; it is nobody's best."""
-    for stop in (dare.get_by_role("button", name="Stop"), dare.get_by_label("row 0, column 0")):
+    for stop in (
+        dare.get_by_role("button", name="Stop"),
+        dare.get_by_label("row 0, column 0"),
+    ):
         press(dare, "Show me")
-        dare.wait_for_function("document.querySelector('vit-dare').state.painted.length > 1")
+        dare.wait_for_function(
+            "document.querySelector('vit-dare').state.painted.length > 1"
+        )
         stop.click()
         now = run(dare, "e.state.painted")
         dare.wait_for_timeout(1000)
         assert run(dare, "e.state.painted") == now and run(dare, "e.searching") is None
     press(dare, "Show me")
     dare.wait_for_function("document.querySelector('vit-dare').turns")
-    assert run(dare, "e.state.painted") == turning_patches(MODEL, vl.sample_image("coffee", 32))
-    assert "a search. Can you" in told(dare) and run(dare, "[e.bests, e.friendly.disabled]") == [{}, True]
+    assert run(dare, "e.state.painted") == turning_patches(
+        MODEL, vl.sample_image("coffee", 32)
+    )
+    assert "a search. Can you" in told(dare) and run(
+        dare, "[e.bests, e.friendly.disabled]"
+    ) == [{}, True]
 
 
 def test_a_dare_is_won_and_handed_on(dare):
@@ -287,11 +327,17 @@ def test_a_dare_is_won_and_handed_on(dare):
     assert run(dare, "e.bests") == {"cat": n}
     press(dare, "Dare a friend")
     dare.wait_for_function("location.hash")
-    link = json.loads(base64.b64decode(dare.evaluate("location.hash").removeprefix("#lab=")))
+    link = json.loads(
+        base64.b64decode(dare.evaluate("location.hash").removeprefix("#lab="))
+    )
     assert link["dare"] == n
     for friend in (n - 1, "<b>", 0, 65, 1.5, [3]):
         come = "addEventListener('hashchange', () => done(), { once: true })"
         there = state_link({**link, "dare": friend})
-        dare.evaluate(f"link => new Promise((done) => {{ {come}; location.hash = link; }})", there)
-        assert (f"a friend needed {n - 1}" if friend == n - 1 else f"{n} are enough") in told(dare)
+        dare.evaluate(
+            f"link => new Promise((done) => {{ {come}; location.hash = link; }})", there
+        )
+        assert (
+            f"a friend needed {n - 1}" if friend == n - 1 else f"{n} are enough"
+        ) in told(dare)
         assert run(dare, "e.state.painted") == []

@@ -74,7 +74,9 @@ def test_gradients_and_first_steps_are_pytorchs(tab, options):
         if step == 0:
             for name, p in model.named_parameters():
                 want = torch.zeros_like(p) if p.grad is None else p.grad
-                got = torch.tensor(grads[name.replace("pos_embed.weight", "pos_embed")]).view_as(want)
+                got = torch.tensor(
+                    grads[name.replace("pos_embed.weight", "pos_embed")]
+                ).view_as(want)
                 far = (got - want).abs().max() / want.abs().max().clamp(min=1e-4)
                 assert far < 1e-4, name
         assert losses[step] == pytest.approx(loss.item(), rel=1e-4), step
@@ -121,13 +123,18 @@ def test_it_learns_without_the_kernel(browser, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ('{ task: "wehre" }', "expected a task of where, same, line, odd one, shade, count; got wehre"),
+        (
+            '{ task: "wehre" }',
+            "expected a task of where, same, line, odd one, shade, count; got wehre",
+        ),
         ("{ widht: 8 }", "expected task, seed, depth, width"),
         ("{ width: 10, heads: 4 }", "expected a width that the heads divide"),
     ],
 )
 def test_a_learner_that_cannot_be_is_refused(tab, options, says):
-    said = tab.evaluate(f"() => {{ try {{ new vitLearner({options}); }} catch (e) {{ return e.message; }} }}")
+    said = tab.evaluate(
+        f"() => {{ try {{ new vitLearner({options}); }} catch (e) {{ return e.message; }} }}"
+    )
     assert said.startswith(says)
 
 
@@ -137,12 +144,25 @@ def scores(task: str, part: str) -> list[float]:
 
 def test_what_the_page_promises_showed_on_every_seed_in_both_engines():
     """Which part a task needs, and that each is learned with everything on."""
-    chance = {"where": 0.25, "same": 0.5, "line": 0.5, "odd one": 0.25, "shade": 0.25, "count": 0.25}
-    needs = {"no positions": ("where", "line", "odd one"), "no attention": ("same", "line", "odd one")}
+    chance = {
+        "where": 0.25,
+        "same": 0.5,
+        "line": 0.5,
+        "odd one": 0.25,
+        "shade": 0.25,
+        "count": 0.25,
+    }
+    needs = {
+        "no positions": ("where", "line", "odd one"),
+        "no attention": ("same", "line", "odd one"),
+    }
     needs["CLS, no attention"] = tuple(chance)
     for task in chance:
         assert min(scores(task, "everything on")) > 0.9, task
-        for part in ("no positions", "no attention"):  # without, `shade` is learned, but more slowly
+        for part in (
+            "no positions",
+            "no attention",
+        ):  # without, `shade` is learned, but more slowly
             assert task in needs[part] or min(scores(task, part)) > 0.7, (task, part)
     for part, tasks in needs.items():
         for task in tasks:
@@ -151,12 +171,19 @@ def test_what_the_page_promises_showed_on_every_seed_in_both_engines():
 
 def test_a_run_ends_with_a_sentence_and_is_kept_in_a_link(browser, tmp_path):
     """Started and ended by keys alone; the weights open in vitlib and give the page's answers."""
-    address = page(tmp_path, '<vit-learn task="count" without="attention"><p>The figure</p></vit-learn>')
+    address = page(
+        tmp_path,
+        '<vit-learn task="count" without="attention"><p>The figure</p></vit-learn>',
+    )
     with explorer(browser, address, "vit-learn") as tab:
         run(tab, "e.set({ steps: 300, width: 8 })")
-        assert run(tab, "e.said.textContent").startswith("Chance is 25\u00a0%. Press Start")
+        assert run(tab, "e.said.textContent").startswith(
+            "Chance is 25\u00a0%. Press Start"
+        )
         tab.get_by_role("button", name="One step").click()
-        tab.wait_for_function("document.querySelector('vit-learn').runs.every(({ now }) => now?.steps === 1)")
+        tab.wait_for_function(
+            "document.querySelector('vit-learn').runs.every(({ now }) => now?.steps === 1)"
+        )
         said = r"Of the first 64 pictures: with everything .+ \(after 1 step\), without .+; chance 25\u00a0%."
         assert re.fullmatch(said, run(tab, "e.said.textContent"))
         tab.get_by_role("button", name="Start", exact=True).press("Enter")
@@ -165,7 +192,10 @@ def test_a_run_ends_with_a_sentence_and_is_kept_in_a_link(browser, tmp_path):
         assert run(tab, "e.watch") == {"picture": 2, "patch": 5}
         tab.get_by_role("button", name="Done").wait_for(timeout=600_000)
         said = run(tab, "e.said.textContent")
-        assert said.startswith("Of the last 640 pictures: with everything ") and "after 300 steps" in said
+        assert (
+            said.startswith("Of the last 640 pictures: with everything ")
+            and "after 300 steps" in said
+        )
         assert min(run(tab, "e.runs.map(({ now }) => now.accuracy)")) > 0.8
         answers, labels = run(tab, "[[...e.runs[0].now.answers], e.pictures.labels]")
         tab.locator("vit-learn summary").last.click()
@@ -185,7 +215,11 @@ def test_an_experiment_asks_first_and_compares(browser, tmp_path):
     address = page(tmp_path, "<vit-learn><p>The figure</p></vit-learn>")
     with explorer(browser, address, "vit-learn") as tab:
         tab.get_by_role("button", name="Are they alike?").click()
-        assert run(tab, "[e.state.task, e.state.without, e.going]") == ["same", "attention", False]
+        assert run(tab, "[e.state.task, e.state.without, e.going]") == [
+            "same",
+            "attention",
+            False,
+        ]
         tab.get_by_role("button", name="Start both").click()
         assert run(tab, "e.going")
         run(tab, "e.compared.show([0.1, 0.9])")
@@ -196,8 +230,13 @@ def test_an_experiment_asks_first_and_compares(browser, tmp_path):
 
 def test_a_phone_trains_one_after_the_other(browser, tmp_path):
     """And positions are compared where likeness can be seen: where they start small."""
-    address = page(tmp_path, '<vit-learn task="count" without="attention"><p>The figure</p></vit-learn>')
-    with explorer(browser, address, "vit-learn", 375, has_touch=True, is_mobile=True) as tab:
+    address = page(
+        tmp_path,
+        '<vit-learn task="count" without="attention"><p>The figure</p></vit-learn>',
+    )
+    with explorer(
+        browser, address, "vit-learn", 375, has_touch=True, is_mobile=True
+    ) as tab:
         run(tab, "e.set({ steps: 300, width: 8 })")
         seen = tab.evaluate("""() => new Promise((done) => {
             const e = document.querySelector("vit-learn"), seen = [], report = e.report.bind(e);
@@ -211,9 +250,14 @@ def test_a_phone_trains_one_after_the_other(browser, tmp_path):
         assert max(steps for i, steps in seen if i == 1) == 300
         assert all(steps == 0 for i, steps in seen[: seen.index([0, 300])] if i == 1)
         assert not tab.get_by_text("Positions like it").is_visible()
-        assert run(tab, "e.fresh({ task: 'where' }).scatter") == 0.02  # as a link has it
+        assert (
+            run(tab, "e.fresh({ task: 'where' }).scatter") == 0.02
+        )  # as a link has it
         tab.get_by_label("Task", exact=True).select_option("where")
-        assert run(tab, "e.state.scatter") == 0.02 and tab.get_by_text("Positions like it").is_visible()
+        assert (
+            run(tab, "e.state.scatter") == 0.02
+            and tab.get_by_text("Positions like it").is_visible()
+        )
 
 
 @pytest.mark.weekly
@@ -225,16 +269,22 @@ def test_an_experiment_ends_as_it_should(browser, tmp_path, name):
         tab.get_by_role("button", name=name).click()
         tab.get_by_role("button", name="Start both").click()
         tab.get_by_role("button", name="Done").wait_for(timeout=600_000)
-        with_all, without, chance = run(tab, "[...e.runs.map(({ now }) => now.accuracy), e.chance]")
+        with_all, without, chance = run(
+            tab, "[...e.runs.map(({ now }) => now.accuracy), e.chance]"
+        )
         assert with_all > 0.95
         assert without > 0.95 if name == "How many?" else without < chance + 0.15
 
 
 @pytest.mark.weekly
 @pytest.mark.parametrize("task", CELLS)
-@pytest.mark.parametrize("part", ["everything on", "no positions", "no attention", "CLS, no attention"])
+@pytest.mark.parametrize(
+    "part", ["everything on", "no positions", "no attention", "CLS, no attention"]
+)
 def test_a_cell_of_the_table_comes_out_again(tab, task, part):
     """Of the first seed, to five points; rounding makes runs differ between machines."""
     scatter = 0.02 if task == "where" else 1
     tab.evaluate(BEGIN, {"task": task, "seed": 0, "scatter": scatter, **OFF[part]})
-    assert in_page(tab)[0] == pytest.approx(CELLS[task][part]["page"][0]["accuracy"], abs=0.05)
+    assert in_page(tab)[0] == pytest.approx(
+        CELLS[task][part]["page"][0]["accuracy"], abs=0.05
+    )

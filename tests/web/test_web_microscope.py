@@ -17,8 +17,14 @@ from tests.weights.test_weights import FOREIGN, MAKERS, lively, replace
 from vitlib.weights import foreign
 
 pytestmark = needs_browser
-FLAT = {name: made for name, made in MAKERS.items() if "train" not in name and name != "Lightning"}
-GAMMAS = {f"blocks.{l}.ls{k}.gamma": torch.arange(1, 25) / 16 for l in (0, 1) for k in (1, 2)}
+FLAT = {
+    name: made
+    for name, made in MAKERS.items()
+    if "train" not in name and name != "Lightning"
+}
+GAMMAS = {
+    f"blocks.{l}.ls{k}.gamma": torch.arange(1, 25) / 16 for l in (0, 1) for k in (1, 2)
+}
 FLAT["LayerScale"] = ("timm", lambda model: model.state_dict() | GAMMAS)
 RARE = """layers.0._orig_mod.norm.weight embeddings.mask_token blocks.3.3.norm1.weight head_dist.bias reg_token
 encoder.layer.0.layer_scale1.lambda1 pooler.dense.bias blocks.0.attn.rel_pos rope.freqs mlp.w12.weight decoder.0.bias
@@ -37,25 +43,36 @@ DONE = """() => { const e = document.querySelector('vit-microscope'), says = e.s
 @pytest.fixture(scope="module")
 def tab(browser, tmp_path_factory):
     body = '<vit-microscope model="cifar10-photo"></vit-microscope>'
-    address = page(tmp_path_factory.mktemp("page"), body, [vl.load_pretrained("cifar10-photo")])
-    with explorer(browser, address, "vit-microscope") as tab:  # which forbids every request
+    address = page(
+        tmp_path_factory.mktemp("page"), body, [vl.load_pretrained("cifar10-photo")]
+    )
+    with explorer(
+        browser, address, "vit-microscope"
+    ) as tab:  # which forbids every request
         yield tab
 
 
 def give(tab, *paths) -> str:
     """What the microscope says of these files, when it has done with them."""
     run(tab, "(e.tell(''), 1)")
-    tab.locator("vit-microscope input[multiple]").set_input_files([str(path) for path in paths])
+    tab.locator("vit-microscope input[multiple]").set_input_files(
+        [str(path) for path in paths]
+    )
     tab.wait_for_function(DONE)
     return run(tab, "e.said.textContent")
 
 
 def check_numbers(tab, model) -> None:
     """Rows of every tensor are those of `vl.trace` of the pixels that the page made, to 1e-4 of the largest."""
-    side, pixels = run(tab, "e.model.config.img_size"), torch.tensor(run(tab, "[...e.way.wanted.pixels]"))
+    side, pixels = (
+        run(tab, "e.model.config.img_size"),
+        torch.tensor(run(tab, "[...e.way.wanted.pixels]")),
+    )
     traced = vl.trace(model, pixels.view(1, 3, side, side))
     for name, t, row in run(tab, ROWS, list(traced)):
-        wanted = traced[name][0] if traced[name].ndim < 3 else traced[name][0, ..., t, :]
+        wanted = (
+            traced[name][0] if traced[name].ndim < 3 else traced[name][0, ..., t, :]
+        )
         off = (torch.tensor(row).view_as(wanted) - wanted).abs().max()
         assert off <= 1e-4 * traced[name].abs().max(), (name, t)
 
@@ -63,26 +80,43 @@ def check_numbers(tab, model) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("kind", FLAT)
 def test_thirty_files_load_as_in_python_or_are_refused(tab, tmp_path, kind, dtype):
-    (library, make), theirs, path = FLAT[kind], lively().to(dtype).float(), tmp_path / "model.safetensors"
+    (library, make), theirs, path = (
+        FLAT[kind],
+        lively().to(dtype).float(),
+        tmp_path / "model.safetensors",
+    )
     state = {name: torch.as_tensor(value) for name, value in make(theirs).items()}
-    save_file({name: value.to(dtype).contiguous() for name, value in state.items()}, path)
-    (tmp_path / "config.json").write_text('{"hidden_size": 24, "num_attention_heads": 3}')
+    save_file(
+        {name: value.to(dtype).contiguous() for name, value in state.items()}, path
+    )
+    (tmp_path / "config.json").write_text(
+        '{"hidden_size": 24, "num_attention_heads": 3}'
+    )
     says = give(tab, path, tmp_path / "config.json")
     if library == "Google":
         assert "its names are those of Flax" in says
         return
-    assert f"model.safetensors: {library}'s names, " in says and "3 heads, 5 classes, 16 pixels" in says
-    vl.load_weights(theirs, state, norm_eps=1e-12 if library == "transformers" else None)
+    assert (
+        f"model.safetensors: {library}'s names, " in says
+        and "3 heads, 5 classes, 16 pixels" in says
+    )
+    vl.load_weights(
+        theirs, state, norm_eps=1e-12 if library == "transformers" else None
+    )
     check_numbers(tab, theirs)
 
 
 def test_the_exported_names_are_pythons(tab):
     """Each row of the tables changes or finds names in the page as in Python, and each is tried."""
-    names = [name.replace("/", ".") for _, make in FLAT.values() for name in make(lively())] + RARE
+    names = [
+        name.replace("/", ".") for _, make in FLAT.values() for name in make(lively())
+    ] + RARE
     used = set()
 
     def of(name):
-        found = [part for pattern, part in foreign.ABSENT.items() if re.search(pattern, name)]
+        found = [
+            part for pattern, part in foreign.ABSENT.items() if re.search(pattern, name)
+        ]
         for pattern, new in foreign.NAMES.items():
             used.update([pattern] if re.search(pattern, name) else [], found)
             name = re.sub(pattern, new, name)
@@ -96,7 +130,9 @@ def test_the_exported_names_are_pythons(tab):
     assert ours <= {of(name)[0] for name in FLAT["torchvision"][1](lively())}
 
 
-@pytest.mark.parametrize(("size", "preset"), [("tiny", "vit-ti/16"), ("small", "vit-s/16")])
+@pytest.mark.parametrize(
+    ("size", "preset"), [("tiny", "vit-ti/16"), ("small", "vit-s/16")]
+)
 def test_timms_models_at_224_pixels(tab, tmp_path, timm, size, preset):
     """Every block's tensors; the answer is timm's own."""
     torch.manual_seed(0)
@@ -110,11 +146,18 @@ def test_timms_models_at_224_pixels(tab, tmp_path, timm, size, preset):
     vl.load_weights(ours, theirs.state_dict())
     check_numbers(tab, ours)
     pixels = torch.tensor(run(tab, "[...e.way.wanted.pixels]")).view(1, 3, 224, 224)
-    answer, wanted = torch.tensor(run(tab, "[...e.way.result.tensors.head]")), theirs(pixels)[0].detach()
+    answer, wanted = (
+        torch.tensor(run(tab, "[...e.way.result.tensors.head]")),
+        theirs(pixels)[0].detach(),
+    )
     assert (answer - wanted).abs().max() <= 1e-4 * wanted.abs().max()
 
 
-RECIPES = {"timm: ViT (AugReg)": (248, 3), "transformers: ViT": (None, 2), "torchvision: ViT": (256, 2)}
+RECIPES = {
+    "timm: ViT (AugReg)": (248, 3),
+    "transformers: ViT": (None, 2),
+    "torchvision: ViT": (256, 2),
+}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -127,11 +170,14 @@ def test_pictures_are_prepared_as_pillow_does(tab, name, w, h):
     W, H = (short * w // min(w, h), short * h // min(w, h)) if short else (224, 224)
     rows = Image.fromarray(rgb).resize((W, h), resample)
     top, left = round((H - 224) / 2), round((W - 224) / 2)
-    wanted = np.asarray(rows.resize((W, H), resample))[top : top + 224, left : left + 224]
+    wanted = np.asarray(rows.resize((W, H), resample))[
+        top : top + 224, left : left + 224
+    ]
     rgba = np.dstack([rgb, np.full((h, w), 255, np.uint8)]).ravel().tolist()
     code = "vitRecipes.fitted(vitRecipes.RECIPES[a[0]])(Uint8Array.from(a[1]), a[2], a[3], 224)"
     assert np.array_equal(
-        np.array(run(tab, code, name, rgba, w, h)).reshape(3, 224, 224), wanted.transpose(2, 0, 1)
+        np.array(run(tab, code, name, rgba, w, h)).reshape(3, 224, 224),
+        wanted.transpose(2, 0, 1),
     )
 
 
@@ -142,11 +188,17 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
 
     def other(**changes):
         return save(
-            {name: value for name, value in (lively().state_dict() | changes).items() if value is not None}
+            {
+                name: value
+                for name, value in (lively().state_dict() | changes).items()
+                if value is not None
+            }
         )
 
     one = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
-    large = vl.VisionTransformer(vl.ViTConfig(embed_dim=8, depth=2, num_heads=2, img_size=384)).state_dict()
+    large = vl.VisionTransformer(
+        vl.ViTConfig(embed_dim=8, depth=2, num_heads=2, img_size=384)
+    ).state_dict()
     return {
         "empty": (b"", "it is empty"),
         "text": (b"weights" * 9, "it is no .safetensors file"),
@@ -159,22 +211,49 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
         "cut": (other()[:-9], "lies outside the file"),
         "long header": (struct.pack("<Q", 2**50) + b"{}", "its header says"),
         "no JSON": (struct.pack("<Q", 5) + b'{"a":', "its header is no JSON"),
-        "4 GB": (made({**one, "shape": [2**40], "data_offsets": [0, 2**42]}), "lies outside the file"),
+        "4 GB": (
+            made({**one, "shape": [2**40], "data_offsets": [0, 2**42]}),
+            "lies outside the file",
+        ),
         "overlap": (made(one, one), "its tensors overlap"),
         "sizes": (made({**one, "shape": [3]}), "has not the bytes of its shape"),
-        "NaN": (other(**{"norm.bias": torch.full((24,), torch.nan)}), "norm.bias holds NaN"),
+        "NaN": (
+            other(**{"norm.bias": torch.full((24,), torch.nan)}),
+            "norm.bias holds NaN",
+        ),
         "registers": (other(reg_token=torch.ones(1, 4, 24)), "a model with registers"),
-        "distilled": (other(dist_token=torch.ones(1, 1, 24)), "a model with a distillation token"),
-        "LayerScale": (other(**{"blocks.0.ls1.gamma": torch.ones(24)}), "missing: blocks.0.ls2.gamma"),
-        "hostile": (save({HOSTILE: torch.ones(2), "__proto__": torch.ones(2)}), f"got {HOSTILE}"),
+        "distilled": (
+            other(dist_token=torch.ones(1, 1, 24)),
+            "a model with a distillation token",
+        ),
+        "LayerScale": (
+            other(**{"blocks.0.ls1.gamma": torch.ones(24)}),
+            "missing: blocks.0.ls2.gamma",
+        ),
+        "hostile": (
+            save({HOSTILE: torch.ones(2), "__proto__": torch.ones(2)}),
+            f"got {HOSTILE}",
+        ),
         "missing": (other(**{"norm.bias": None}), "missing: norm.bias"),
         "huge": (save(large), "a model of this size needs"),
         "list.json": (b"[]", "expected an object"),
-        "heads.json": (b'{"num_heads": 1.5}', "a whole number from 1, got 1.5 as its num_heads"),
+        "heads.json": (
+            b'{"num_heads": 1.5}',
+            "a whole number from 1, got 1.5 as its num_heads",
+        ),
         "epsilon.json": (b'{"layer_norm_eps": -1}', "a number above 0, got -1"),
-        "pool.json": (b'{"global_pool": "map"}', 'token (CLS) or avg (the mean), got "map"'),
-        "zero.json": (b'{"mean": [0, 0, 0], "std": [1, 0, 1]}', "above 0, got 0 as its deviation"),
-        "crop.json": (b'{"mean": [0, 0, 0], "std": [1, 1, 1], "crop_pct": 0}', "1 to 4 times what is cut"),
+        "pool.json": (
+            b'{"global_pool": "map"}',
+            'token (CLS) or avg (the mean), got "map"',
+        ),
+        "zero.json": (
+            b'{"mean": [0, 0, 0], "std": [1, 0, 1]}',
+            "above 0, got 0 as its deviation",
+        ),
+        "crop.json": (
+            b'{"mean": [0, 0, 0], "std": [1, 1, 1], "crop_pct": 0}',
+            "1 to 4 times what is cut",
+        ),
     }
 
 
@@ -188,12 +267,17 @@ def test_odd_files_are_refused_in_a_sentence_and_the_page_goes_on(tab, tmp_path)
         assert says in told and told.startswith((f"{name}.safe", f"{name}: ")), told
         assert "\n" not in told and len(told) < 400
         assert run(tab, "[...e.way.result.probs]") == shown
-    names = json.dumps({"num_attention_heads": 3, "id2label": dict.fromkeys(range(5), HOSTILE)})
+    names = json.dumps(
+        {"num_attention_heads": 3, "id2label": dict.fromkeys(range(5), HOSTILE)}
+    )
     (tmp_path / "config.json").write_text(names)
     save_file(lively().state_dict(), tmp_path / "good.safetensors")
     give(tab, tmp_path / "good.safetensors", tmp_path / "config.json")
     run(tab, "e.way.step(e.way.stages.length - 1)")
-    assert tab.get_by_text(HOSTILE).count() >= 5 and tab.locator("vit-microscope img").count() == 0
+    assert (
+        tab.get_by_text(HOSTILE).count() >= 5
+        and tab.locator("vit-microscope img").count() == 0
+    )
 
 
 def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_path):
@@ -210,13 +294,21 @@ def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_
     report.value.save_as(tmp_path / "report.html")
     x = torch.tensor(run(tab, "[...e.way.wanted.pixels]")).view(1, 3, 16, 16)
     rows = run(
-        tab, "[...e.trust.querySelectorAll('tbody tr')].map(tr => [...tr.cells].map(c => c.innerText))"
+        tab,
+        "[...e.trust.querySelectorAll('tbody tr')].map(tr => [...tr.cells].map(c => c.innerText))",
     )
     found = {name: float(area) for name, area, _ in rows}
-    for name, scores in {"last block": "attention", "rollout": "rollout", "centre": "centre"}.items():
+    for name, scores in {
+        "last block": "attention",
+        "rollout": "rollout",
+        "centre": "centre",
+    }.items():
         curve = vl.deletion_curve(model, x, vl.patch_scores(scores, model, x), steps=8)
         assert found[name] == pytest.approx(vl.curve_area(curve).item(), abs=2e-3), name
     alone = browser.new_page()
     alone.goto((tmp_path / "report.html").as_uri())
-    assert alone.locator("tbody tr").count() == len(rows) and alone.locator("script").count() == 0
+    assert (
+        alone.locator("tbody tr").count() == len(rows)
+        and alone.locator("script").count() == 0
+    )
     alone.close()

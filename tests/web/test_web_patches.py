@@ -21,8 +21,12 @@ tab = opened_once(BODY)  # each test says from where it starts
 
 def pixels(tab) -> torch.Tensor:
     """The explorer's picture, uint8 (3, 224, 224)."""
-    text = run(tab, "btoa([...e.bytes].map((one) => String.fromCharCode(one)).join(''))")
-    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8).reshape(3, 224, 224)
+    text = run(
+        tab, "btoa([...e.bytes].map((one) => String.fromCharCode(one)).join(''))"
+    )
+    return torch.frombuffer(
+        bytearray(base64.b64decode(text)), dtype=torch.uint8
+    ).reshape(3, 224, 224)
 
 
 def address_of(tab) -> dict:
@@ -48,10 +52,19 @@ def test_the_photographs_are_the_package_s_and_the_chapter_s_keeps_every_bit(tab
 def test_a_number_stands_where_patchify_puts_it(tab, P):
     begin(tab, P)
     numbered = torch.arange(3 * 224 * 224).reshape(1, 3, 224, 224)
-    places, tokens = (vl.patchify(x, P)[0] for x in (numbered, vl.sample_image("astronaut", 224)[None]))
-    picks = torch.randint(224, (20, 2), generator=torch.Generator().manual_seed(P)).tolist()
-    asked = [[row, col, c] for row, col in [*picks, [0, 0], [223, 223]] for c in range(3)]
-    found = run(tab, "a.map((one) => (e.look(...one), [e.token, e.k, e.value(e.k)]))", *asked)
+    places, tokens = (
+        vl.patchify(x, P)[0]
+        for x in (numbered, vl.sample_image("astronaut", 224)[None])
+    )
+    picks = torch.randint(
+        224, (20, 2), generator=torch.Generator().manual_seed(P)
+    ).tolist()
+    asked = [
+        [row, col, c] for row, col in [*picks, [0, 0], [223, 223]] for c in range(3)
+    ]
+    found = run(
+        tab, "a.map((one) => (e.look(...one), [e.token, e.k, e.value(e.k)]))", *asked
+    )
     for (row, col, c), (n, k, value) in zip(asked, found, strict=True):
         assert places[n, k] == (c * 224 + row) * 224 + col
         assert value == tokens[n, k]
@@ -69,17 +82,25 @@ def test_what_is_written_about_a_pixel(tab):
         "numbers": f"red {red}, green {green}, blue {blue}",
     }
     assert tab.locator(f"{NAME} .near .now").inner_text().strip() == "91"
-    assert tab.locator(f"{NAME} .numbers .now").inner_text().split() == ["216", str(red)]
+    assert tab.locator(f"{NAME} .numbers .now").inner_text().split() == [
+        "216",
+        str(red),
+    ]
 
 
 @pytest.mark.parametrize("model", ["ViT-Ti", "ViT-B", "ViT-H"])
 def test_costs_are_those_of_the_package(tab, model):
     tab.get_by_label("Cost for which model").select_option(model)
     size = {"ViT-Ti": "vit-ti/16", "ViT-B": "vit-b/16", "ViT-H": "vit-h/14"}[model]
-    for P, cost in zip(SIDES, run(tab, "a.map((P) => (e.cut(P), e.cost))", *SIDES), strict=True):
+    for P, cost in zip(
+        SIDES, run(tab, "a.map((P) => (e.cut(P), e.cost))", *SIDES), strict=True
+    ):
         cfg = vl.ViTConfig.preset(size, patch_size=P)
         D, T = cfg.embed_dim, cfg.num_patches + 1
-        one, two = (vl.count_macs(vl.ViTConfig.preset(size, patch_size=P, depth=depth)) for depth in (1, 2))
+        one, two = (
+            vl.count_macs(vl.ViTConfig.preset(size, patch_size=P, depth=depth))
+            for depth in (1, 2)
+        )
         assert (cost["N"], cost["T"]) == (cfg.num_patches, T)
         assert (cost["entries"], cost["bytes"]) == (T**2, 4 * T**2)
         assert cost["model"] == vl.count_macs(cfg)
@@ -92,7 +113,12 @@ def test_costs_are_those_of_the_package(tab, model):
 def test_the_chapter_s_numbers_are_on_the_page(tab):
     begin(tab, 8)
     shown = tab.locator(f"{NAME} .costs").inner_text()
-    for text in ("N + 1 = 785\n", "616,225 entries, 2.35 MiB in float32", "78.1 billion", "15\u00a0%"):
+    for text in (
+        "N + 1 = 785\n",
+        "616,225 entries, 2.35 MiB in float32",
+        "78.1 billion",
+        "15\u00a0%",
+    ):
         assert text in shown
 
 
@@ -100,7 +126,13 @@ def test_mouse(tab):
     begin(tab)
     for where, x, y, fact, text in (
         (".picture", 30.5 / 224, 50.5 / 224, "pixel", "row 50, column 30"),
-        (".patch", 13.5 / 16, 15.5 / 16, "pixel", "row 63, column 29"),  # of P = 16: one more to the left
+        (
+            ".patch",
+            13.5 / 16,
+            15.5 / 16,
+            "pixel",
+            "row 63, column 29",
+        ),  # of P = 16: one more to the left
         (".line >> nth=0", 0.001, 0.5, "token", "n = 0 · 14 + 0 = 0"),
         (".line >> nth=1", 0.001, 0.5, "pixel", "row 0, column 0"),
     ):
@@ -134,10 +166,17 @@ def test_keyboard(tab):
 
 def test_an_own_picture_is_cut_as_load_image_reads_it(tab, tmp_path):
     before = pixels(tab)
-    cv2.imwrite(str(tmp_path / "mine.png"), vl.sample_image("cat").permute(1, 2, 0).numpy()[:, :, ::-1])
+    cv2.imwrite(
+        str(tmp_path / "mine.png"),
+        vl.sample_image("cat").permute(1, 2, 0).numpy()[:, :, ::-1],
+    )
     tab.locator(f"{NAME} input[type=file]").set_input_files(tmp_path / "mine.png")
-    tab.wait_for_function(f"document.querySelector('{NAME}').bytes[0] !== {before[0, 0, 0]}")
-    assert (pixels(tab).int() - vl.load_image(tmp_path / "mine.png", 224).int()).abs().max() <= 1
+    tab.wait_for_function(
+        f"document.querySelector('{NAME}').bytes[0] !== {before[0, 0, 0]}"
+    )
+    assert (
+        pixels(tab).int() - vl.load_image(tmp_path / "mine.png", 224).int()
+    ).abs().max() <= 1
     tab.get_by_role("button", name="astronaut", exact=True).click()
 
 
@@ -160,7 +199,12 @@ def test_patches_fly_and_land_where_they_stand_without_motion(browser, tmp_path,
 def test_the_sequence_shows_each_token_in_its_place(tab):
     begin(tab, 32)
     data = np.frombuffer(base64.b64decode(sequence(tab).split(",")[1]), np.uint8)
-    row = torch.from_numpy(cv2.imdecode(data, cv2.IMREAD_COLOR)).float().mean(dim=0).flip(1)  # (1344, 3)
+    row = (
+        torch.from_numpy(cv2.imdecode(data, cv2.IMREAD_COLOR))
+        .float()
+        .mean(dim=0)
+        .flip(1)
+    )  # (1344, 3)
     patches = vl.patchify(vl.sample_image("astronaut", 224)[None], 32)[0]
     tokens = patches.reshape(49, -1, 3).float().mean(dim=1)
     slots = row.tensor_split([round(n * 1344 / 49) for n in range(1, 49)])

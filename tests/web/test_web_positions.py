@@ -22,22 +22,39 @@ METHODS = {
 }
 BODY = '<vit-positions model="cifar10-plain" resample="6x10"><p>A figure</p></vit-positions>'
 positions = opened_once(BODY, lambda: map(vl.load_pretrained, MODELS))
-TRAPS = {"one line": "6.2", "(columns, rows), swapped": "6.1", "the first N, then again": "6.3"}  # chapter 04
+TRAPS = {
+    "one line": "6.2",
+    "(columns, rows), swapped": "6.1",
+    "the first N, then again": "6.3",
+}  # chapter 04
 
 
 def get(tab, what):
-    return torch.tensor(run(tab, f"Array.from(e.{what}, one => one.length ? Array.from(one) : one)"))
+    return torch.tensor(
+        run(tab, f"Array.from(e.{what}, one => one.length ? Array.from(one) : one)")
+    )
 
 
 def kind(tab, name, centred=False):
     tab.get_by_label("Positions", exact=True).select_option(name)
     tab.get_by_label("minus the mean").set_checked(centred)
-    done = "e.model.name === a[0]" if name in MODELS else "!e.again.hidden === (a[0] === 'random')"
+    done = (
+        "e.model.name === a[0]"
+        if name in MODELS
+        else "!e.again.hidden === (a[0] === 'random')"
+    )
     while not run(tab, done, name):
         tab.wait_for_timeout(10)
 
 
-def size(tab, rows, cols, method="bicubic, antialiased", layout="rows and columns", look="similarity"):
+def size(
+    tab,
+    rows,
+    cols,
+    method="bicubic, antialiased",
+    layout="rows and columns",
+    look="similarity",
+):
     for label, value in (("rows", rows), ("columns", cols)):
         tab.get_by_role("slider", name=label).fill(str(value))
     tab.get_by_label("Method").select_option(method)
@@ -66,10 +83,14 @@ def test_learned(positions, name, centred):
 def test_sines_and_cosines(positions):
     """Also on grids that no model at hand has."""
     kind(positions, "sincos2d")
-    assert (get(positions, "table").reshape(64, 96) - vl.sincos_2d((8, 8), 96)).abs().max() < 1e-6
+    assert (
+        get(positions, "table").reshape(64, 96) - vl.sincos_2d((8, 8), 96)
+    ).abs().max() < 1e-6
     for grid, width in [((3, 4), 8), ((14, 14), 384), ((5, 16), 12), ((24, 7), 768)]:
         got = run(positions, "e.constructor.sincos2d(...a)", grid, width)
-        assert (torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)).abs().max() < 2e-6
+        assert (
+            torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)
+        ).abs().max() < 2e-6
 
 
 def test_random_vectors_are_not_alike(positions):
@@ -85,31 +106,46 @@ def test_random_vectors_are_not_alike(positions):
 def test_numbers_and_colours_of_the_places(positions):
     """Each place's number and colour, by mouse, keyboard and the small maps."""
     kind(positions, "cifar10-plain")
-    want, colours = cosines(learned("cifar10-plain")[0, 1:]), matplotlib.colormaps["RdBu_r"]
+    want, colours = (
+        cosines(learned("cifar10-plain")[0, 1:]),
+        matplotlib.colormaps["RdBu_r"],
+    )
 
     def shown(chosen):
         places = "e.old.cells.map(one => [one.textContent, one.style.background, one.ariaPressed])"
         for i, (text, background, pressed) in enumerate(run(positions, places)):
             assert abs(float(text.replace("−", "-")) - want[chosen, i]) < 0.00501
-            rgb = [int(part) for part in background.removeprefix("rgb(").rstrip(")").split(",")]
-            book = [255 * part for part in colours((want[chosen, i].item() + 1) / 2)[:3]]
+            rgb = [
+                int(part)
+                for part in background.removeprefix("rgb(").rstrip(")").split(",")
+            ]
+            book = [
+                255 * part for part in colours((want[chosen, i].item() + 1) / 2)[:3]
+            ]
             assert rgb == pytest.approx(book, abs=5)
             assert pressed == str(i == chosen).lower()
 
-    cells = positions.get_by_role("group", name="A place of the grid").get_by_role("button")
+    cells = positions.get_by_role("group", name="A place of the grid").get_by_role(
+        "button"
+    )
     cells.nth(18).hover()
     shown(18)
     verdict = positions.locator("vit-positions .verdict").first.text_content()
     assert (
-        verdict == "Row 2, column 2 is most like row 2, column 5 (0.77), least like row 5, column 0 (−0.59)."
+        verdict
+        == "Row 2, column 2 is most like row 2, column 5 (0.77), least like row 5, column 0 (−0.59)."
     )
     cells.nth(18).focus()
     positions.keyboard.press("ArrowDown")
     positions.keyboard.press("ArrowRight")
     shown(27)
-    positions.get_by_role("status").filter(has_text="Row 3, column 3 is most").wait_for(state="attached")
+    positions.get_by_role("status").filter(has_text="Row 3, column 3 is most").wait_for(
+        state="attached"
+    )
     box = positions.locator("vit-positions .all canvas").bounding_box()
-    positions.mouse.move(box["x"] + box["width"] * 7.5 / 8, box["y"] + box["height"] * 0.5 / 8)
+    positions.mouse.move(
+        box["x"] + box["width"] * 7.5 / 8, box["y"] + box["height"] * 0.5 / 8
+    )
     shown(7)
     facts = positions.locator("vit-positions dl.facts dd").all_text_contents()
     assert facts == ["0.69", "0.66", "0.77"], "as in chapter 03"
@@ -128,7 +164,11 @@ def test_resampled_as_in_torch(positions, method):
             expected = vl.resample_pos_embed(table, (rows, cols), (8, 8))[0, 1:]
         else:
             grid = table[:, 1:].mT.unflatten(2, (8, 8))
-            expected = F.interpolate(grid, size=(rows, cols), **METHODS[method]).flatten(2).mT[0]
+            expected = (
+                F.interpolate(grid, size=(rows, cols), **METHODS[method])
+                .flatten(2)
+                .mT[0]
+            )
         assert (got - expected).abs().max() < 1e-5
         assert torch.allclose(get(positions, "alike2"), cosines(got), atol=1e-5)
     pairs = [(draw.randint(1, 20), draw.randint(1, 24)) for _ in range(60)]
@@ -137,16 +177,26 @@ def test_resampled_as_in_torch(positions, method):
     for (old, now), line in zip(pairs, lines, strict=True):
         ones = torch.eye(old)[None, :, None]  # (1, old, 1, old)
         expected = F.interpolate(ones, size=(1, now), **METHODS[method])[0, :, 0].T
-        assert (torch.tensor(line, dtype=torch.float32) - expected).abs().max() < 1e-5, (old, now)
+        assert (
+            torch.tensor(line, dtype=torch.float32) - expected
+        ).abs().max() < 1e-5, (old, now)
 
 
 def test_weights_of_a_new_place(positions):
     """The weights shown are those that an old grid with a 1 in one place would give; with the keyboard."""
     kind(positions, "cifar10-plain")
     size(positions, 6, 10)
-    ones = torch.eye(64).reshape(1, 64, 8, 8)  # (1, D, rows, columns): each place in turn
-    expected = F.interpolate(ones, size=(6, 10), mode="bicubic", antialias=True).flatten(2)[0].T  # (60, 64)
-    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role("button")
+    ones = torch.eye(64).reshape(
+        1, 64, 8, 8
+    )  # (1, D, rows, columns): each place in turn
+    expected = (
+        F.interpolate(ones, size=(6, 10), mode="bicubic", antialias=True)
+        .flatten(2)[0]
+        .T
+    )  # (60, 64)
+    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role(
+        "button"
+    )
     assert cells.count() == 60
     cells.nth(0).focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
@@ -155,7 +205,9 @@ def test_weights_of_a_new_place(positions):
     for text, value in zip(got, expected[12].tolist(), strict=True):
         assert abs(float(text.replace("−", "-") or 0) - value) < 0.00501
     verdict = positions.locator("vit-positions .map").get_attribute("aria-label")
-    assert verdict.startswith("New row 1, column 2 is at old row 1.50, column 1.50. It takes from ")
+    assert verdict.startswith(
+        "New row 1, column 2 is at old row 1.50, column 1.50. It takes from "
+    )
     least, most = expected[12].min(), expected[12].max()
     assert f"from −{-least:.2f} to {most:.2f}." in verdict
 
@@ -171,8 +223,14 @@ def test_the_table_as_one_line(positions):
         assert f"up to {off} patches away" in said.text_content()
     size(positions, 6, 10, layout="one line", look="the column it thinks it is in")
     columns = torch.arange(8.0).repeat(8)[None, None, None]  # (1, 1, 1, 64)
-    expected = F.interpolate(columns, size=(1, 60), mode="bicubic", antialias=True).flatten().tolist()
-    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role("button")
+    expected = (
+        F.interpolate(columns, size=(1, 60), mode="bicubic", antialias=True)
+        .flatten()
+        .tolist()
+    )
+    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role(
+        "button"
+    )
     for text, value in zip(cells.all_text_contents(), expected, strict=True):
         assert abs(float(text.replace("−", "-")) - value) < 0.0501
     size(positions, 6, 10)

@@ -13,7 +13,9 @@ import vitlib as vl
 pytestmark = needs_browser
 
 FIELDS = "img_size patch_size in_chans num_classes embed_dim depth num_heads mlp_ratio global_pool qkv_bias".split()
-MODULES = {part: part for part in ("patch_embed", "pos_embed", "blocks", "norm", "head")} | {
+MODULES = {
+    part: part for part in ("patch_embed", "pos_embed", "blocks", "norm", "head")
+} | {
     "block": "blocks.0",
     **{part: f"blocks.0.{part}" for part in ("norm1", "norm2")},
     **{part: f"blocks.0.attn.{part}" for part in ("qkv", "proj")},
@@ -66,10 +68,16 @@ def compare(shown, cfg):
     model, rows, tokens = on_meta(cfg), shown["rows"], 1 + cfg.num_patches
     modules = {part: model.get_submodule(path) for part, path in MODULES.items()}
     counts = dict.fromkeys(("images", "scores", "average", "pool"), 0)
-    counts |= {part: vl.count_parameters(module) for part, module in {**modules, "total": model}.items()}
+    counts |= {
+        part: vl.count_parameters(module)
+        for part, module in {**modules, "total": model}.items()
+    }
     counts["cls_token"] = model.cls_token.numel()
     assert {part: int(row["parameters"]) for part, row in rows.items()} == counts
-    macs = {part: tokens * modules[part].weight.numel() for part in ("qkv", "proj", "fc1", "fc2")}
+    macs = {
+        part: tokens * modules[part].weight.numel()
+        for part in ("qkv", "proj", "fc1", "fc2")
+    }
     macs |= {part: tokens**2 * cfg.embed_dim for part in ("scores", "average")} | {
         "total": vl.count_macs(cfg)
     }
@@ -82,7 +90,10 @@ def compare(shown, cfg):
 def shapes_of(cfg):
     """What each part of the model puts out, by hooks. Of the blocks two are enough: PyTorch is slow on meta."""
     model = on_meta(replace(cfg, depth=min(cfg.depth, 2)))
-    seen = {"images": (cfg.in_chans, *cfg.image_shape), "total": (cfg.num_classes or cfg.embed_dim,)}
+    seen = {
+        "images": (cfg.in_chans, *cfg.image_shape),
+        "total": (cfg.num_classes or cfg.embed_dim,),
+    }
 
     def keep(part, module, value=lambda _module, _args, out: out):
         def hook(*call):
@@ -95,7 +106,11 @@ def shapes_of(cfg):
     attention = model.blocks[0].attn
     keep("cls_token", model.pos_embed, lambda _module, args, _out: args[0])
     keep("pool", model.head, lambda _module, args, _out: args[0])
-    keep("scores", attention, lambda module, args, _out: module.attention_weights(args[0]))
+    keep(
+        "scores",
+        attention,
+        lambda module, args, _out: module.attention_weights(args[0]),
+    )
     keep("average", attention, lambda module, args, _out: module.project(args[0])[0])
     model(torch.empty(1, cfg.in_chans, *cfg.image_shape, device="meta"))
     return seen
@@ -106,7 +121,11 @@ def test_presets(shapes, name):
     if name in vl.PRESETS:
         cfg = vl.ViTConfig.preset(name)
     else:
-        kept = {} if name == "ViTConfig()" else vl.load_results(name)["config"] | {"patch_drop_rate": 0.0}
+        kept = (
+            {}
+            if name == "ViTConfig()"
+            else vl.load_results(name)["config"] | {"patch_drop_rate": 0.0}
+        )
         cfg = vl.ViTConfig(**kept)
     compare(start(shapes, name), cfg)
 
@@ -124,7 +143,9 @@ def test_random_configs(shapes):
             embed_dim=heads * draw.randint(1, 300),
             depth=draw.randint(1, 12),
             num_heads=heads,
-            mlp_ratio=draw.choice([4.0, 2, 1, 8 / 3, 0.7, round(draw.uniform(1, 6), 3)]),
+            mlp_ratio=draw.choice(
+                [4.0, 2, 1, 8 / 3, 0.7, round(draw.uniform(1, 6), 3)]
+            ),
             global_pool=draw.choice(["token", "avg"]),
             qkv_bias=draw.random() < 0.5,
         )
@@ -136,7 +157,14 @@ def test_random_configs(shapes):
 
 def test_numbers_beyond_floats(shapes):
     """More multiplications than a float64 counts one by one."""
-    cfg = vl.ViTConfig(img_size=1023, patch_size=1, embed_dim=8191, depth=77, num_heads=1, mlp_ratio=3.0)
+    cfg = vl.ViTConfig(
+        img_size=1023,
+        patch_size=1,
+        embed_dim=8191,
+        depth=77,
+        num_heads=1,
+        mlp_ratio=3.0,
+    )
     shown = fill(shapes, **asdict(cfg))["rows"]["total"]
     assert vl.count_macs(cfg) > 2**60
     assert int(shown["macs"]) == vl.count_macs(cfg)
@@ -170,7 +198,9 @@ def test_refused_in_vitlibs_words(shapes, change, faults):
     assert shown["problem"].startswith(f"{error.value}. ")
     assert shown["faults"] == faults
     assert shown["rows"] == before, "the table keeps the last good one"
-    assert fill(shapes, **{name: getattr(good, name) for name in change})["problem"] == ""
+    assert (
+        fill(shapes, **{name: getattr(good, name) for name in change})["problem"] == ""
+    )
 
 
 @pytest.mark.parametrize("change", [{"depth": ""}, {"embed_dim": 10**9}], ids=str)
@@ -187,7 +217,9 @@ def test_what_changed_is_marked_and_said(shapes):
     shapes.keyboard.press("Control+A")
     shapes.keyboard.type("384")  # 3 and 38 are refused on the way
     shown = run(shapes, READ)
-    small, large = (vl.ViTConfig.preset("vit-b/16", img_size=side) for side in (224, 384))
+    small, large = (
+        vl.ViTConfig.preset("vit-b/16", img_size=side) for side in (224, 384)
+    )
     compare(shown, large)
     marked = {one for one in shown["changed"] if one.endswith("parameters")}
     assert marked == {"pos_embed parameters", "total parameters"}

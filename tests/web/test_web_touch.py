@@ -20,12 +20,17 @@ class Finger:
 
     def __init__(self, tab) -> None:
         self.tab, self.wire = tab, tab.context.new_cdp_session(tab)
-        tab.locator("vit-dare .grid").evaluate("grid => scrollBy(0, grid.getBoundingClientRect().top - 250)")
+        tab.locator("vit-dare .grid").evaluate(
+            "grid => scrollBy(0, grid.getBoundingClientRect().top - 250)"
+        )
 
     def at(self, row, column):
         box = self.tab.locator("vit-dare .grid").bounding_box()
         side = box["width"] / 8
-        return {"x": box["x"] + (column + 0.5) * side, "y": box["y"] + (row + 0.5) * side}
+        return {
+            "x": box["x"] + (column + 0.5) * side,
+            "y": box["y"] + (row + 0.5) * side,
+        }
 
     def stroke(self, *way) -> tuple[list[int], float]:
         """From place to place; gives what is grey and how far the page has scrolled."""
@@ -35,12 +40,21 @@ class Finger:
             for a, b in zip(points, points[1:], strict=False)
             for i in range(1, 13)
         ]
-        for kind, point in [("touchStart", points[0]), *(("touchMove", step) for step in steps)]:
-            self.wire.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        for kind, point in [
+            ("touchStart", points[0]),
+            *(("touchMove", step) for step in steps),
+        ]:
+            self.wire.send(
+                "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]}
+            )
             self.tab.wait_for_timeout(16)
-        self.wire.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        self.wire.send(
+            "Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []}
+        )
         self.tab.wait_for_timeout(200)
-        return sorted(run(self.tab, "e.state.painted")), self.tab.evaluate("scrollY") - top
+        return sorted(run(self.tab, "e.state.painted")), self.tab.evaluate(
+            "scrollY"
+        ) - top
 
 
 @pytest.fixture
@@ -57,7 +71,9 @@ def finger(browser, address):
         (((6, 6), (4, 4)), [36, 45, 54]),
     ],
 )
-def test_a_stroke_on_the_picture_rubs_in_any_direction_and_is_one_step(finger, way, rubbed):
+def test_a_stroke_on_the_picture_rubs_in_any_direction_and_is_one_step(
+    finger, way, rubbed
+):
     asked = "It is a cat: this model is wrong here. Tap or stroke"
     assert run(finger.tab, "e.change.textContent").startswith(asked)
     assert finger.stroke(*way) == (rubbed, 0)
@@ -98,7 +114,9 @@ def test_nothing_moves_whatever_is_done(browser, tmp_path, width, name):
 
 
 @pytest.mark.parametrize("name", ["a.svg", "page.svg", "huge.png"])
-def test_pictures_of_every_kind_are_read_or_refused_in_true_words(browser, address, tmp_path, name):
+def test_pictures_of_every_kind_are_read_or_refused_in_true_words(
+    browser, address, tmp_path, name
+):
     """An SVG is drawn; one with a page in it is refused; 12,000 pixels a side become smaller while they are decoded."""
     inside = {
         "a.svg": '<rect width="9" height="9" fill="#f00"/>',
@@ -111,7 +129,10 @@ def test_pictures_of_every_kind_are_read_or_refused_in_true_words(browser, addre
         Image.new("RGB", (12000, 12000), "red").save(tmp_path / name, compress_level=1)
     with explorer(browser, address, "vit-dare") as tab:
         kept = "async (...how) => (window.bitmap = await decode(...how))"
-        run(tab, f"((decode) => {{ window.createImageBitmap = {kept}; }})(window.createImageBitmap)")
+        run(
+            tab,
+            f"((decode) => {{ window.createImageBitmap = {kept}; }})(window.createImageBitmap)",
+        )
         told = "e.shadowRoot.querySelector('p[role=status]')"
         tell = f"new MutationObserver(() => said.push({told}.textContent))"
         run(tab, f"(window.said = [], {tell}.observe({told}, {{childList: true}}))")
@@ -126,6 +147,9 @@ def test_pictures_of_every_kind_are_read_or_refused_in_true_words(browser, addre
             assert "lets no page read" in end and run(tab, "e.picture") == "cat"
             return
         if name == "huge.png":
-            assert run(tab, "[window.bitmap.width, window.bitmap.height]") == [1024, 1024]
+            assert run(tab, "[window.bitmap.width, window.bitmap.height]") == [
+                1024,
+                1024,
+            ]
         assert end == "A picture of yours stays on this page."
         assert run(tab, "e.bytes") == [255] * 1024 + [0] * 2048

@@ -21,7 +21,10 @@ def tab(opened_tab):
 
 
 def rows(tab) -> list[list[str]]:
-    return [row.locator("td").all_text_contents() for row in tab.locator(f"{NAME} tbody tr").all()]
+    return [
+        row.locator("td").all_text_contents()
+        for row in tab.locator(f"{NAME} tbody tr").all()
+    ]
 
 
 def test_it_starts_as_the_chapter_s_example(tab):
@@ -31,11 +34,16 @@ def test_it_starts_as_the_chapter_s_example(tab):
         ["0", "0", "1.00", "0.090"],
     ]
     verdict = tab.locator(f"{NAME} .verdict").inner_text()
-    assert verdict == "67\u00a0% of a, 24\u00a0% of b, 9\u00a0% of c: the output is (7.88, 2.45)."
+    assert (
+        verdict
+        == "67\u00a0% of a, 24\u00a0% of b, 9\u00a0% of c: the output is (7.88, 2.45)."
+    )
     assert run(tab, "e.query") == [1, 2, 0, 1]
 
 
-@pytest.mark.parametrize("query", [[1, 2, 0, 1], [0, 0, 0, 0], [-4, 3.25, -1.5, 2], [4, -4, 4, -4]])
+@pytest.mark.parametrize(
+    "query", [[1, 2, 0, 1], [0, 0, 0, 0], [-4, 3.25, -1.5, 2], [4, -4, 4, -4]]
+)
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("temperature", [0.05, 1, 20])
 def test_numbers_are_pytorch_s(tab, query, scaled, temperature):
@@ -44,7 +52,12 @@ def test_numbers_are_pytorch_s(tab, query, scaled, temperature):
     scores = KEYS @ torch.tensor(query, dtype=torch.float32)
     logits = scores / (math.sqrt(4) if scaled else 1) / temperature
     weights = logits.softmax(dim=0)
-    expected = {"scores": scores, "logits": logits, "weights": weights, "output": weights @ VALUES}
+    expected = {
+        "scores": scores,
+        "logits": logits,
+        "weights": weights,
+        "output": weights @ VALUES,
+    }
     for name, right in expected.items():
         torch.testing.assert_close(
             torch.tensor(found[name], dtype=torch.float32), right, rtol=1e-5, atol=1e-5
@@ -65,11 +78,18 @@ def test_the_root_and_the_temperature_are_said(tab):
     assert warm.get_attribute("aria-valuetext") == "0.05"
     assert "÷ 0.05" in tab.locator(f"{NAME} thead").inner_text()
     assert run(tab, "e.result")["weights"][0] > 0.999
-    assert tab.locator(f"{NAME} .verdict").inner_text().startswith("over 99\u00a0% of a, under 1\u00a0% of b")
+    assert (
+        tab.locator(f"{NAME} .verdict")
+        .inner_text()
+        .startswith("over 99\u00a0% of a, under 1\u00a0% of b")
+    )
 
 
 def test_the_output_is_drawn_where_it_is_and_the_way_ends_in_a_corner(tab):
-    x, y = (float(tab.locator(f"{NAME} .output").get_attribute(name)) for name in ("cx", "cy"))
+    x, y = (
+        float(tab.locator(f"{NAME} .output").get_attribute(name))
+        for name in ("cx", "cy")
+    )
     assert [x, -y] == pytest.approx(run(tab, "e.result")["output"])
     points = tab.locator(f"{NAME} .way").get_attribute("points").split()
     way = [[float(one) for one in pair.split(",")] for pair in points]
@@ -80,7 +100,9 @@ def test_the_output_is_drawn_where_it_is_and_the_way_ends_in_a_corner(tab):
 
 def place(tab, q0, q1):
     box = tab.locator(f"{NAME} .pad svg").bounding_box()
-    return box["x"] + box["width"] * (q0 + 4.6) / 9.2, box["y"] + box["height"] * (4.6 - q1) / 9.2
+    return box["x"] + box["width"] * (q0 + 4.6) / 9.2, box["y"] + box["height"] * (
+        4.6 - q1
+    ) / 9.2
 
 
 def test_mouse(tab):

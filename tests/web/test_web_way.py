@@ -15,8 +15,16 @@ import vitlib as vl
 from vitworkshop.web.export import SCRIPTS
 
 pytestmark = needs_browser
-STEPS = json.loads((SCRIPTS / "way-steps.js").read_text(encoding="utf-8").partition(" = ")[2].rstrip("; \n"))
-KINDS = {"token": tiny_model("token"), "avg": tiny_model("avg", global_pool="avg", depth=3)}
+STEPS = json.loads(
+    (SCRIPTS / "way-steps.js")
+    .read_text(encoding="utf-8")
+    .partition(" = ")[2]
+    .rstrip("; \n")
+)
+KINDS = {
+    "token": tiny_model("token"),
+    "avg": tiny_model("avg", global_pool="avg", depth=3),
+}
 DOWN = [
     "",
     ".mlp.fc2",
@@ -44,7 +52,11 @@ def test_each_step_leads_to_its_line_and_its_section(step):
 
 
 def opened(browser, tmp_path, kind: str, tag: str = "", link: str = "", **screen):
-    address = page(tmp_path, f'<vit-way model="{kind}" picture="cat" {tag}></vit-way>', [KINDS[kind]])
+    address = page(
+        tmp_path,
+        f'<vit-way model="{kind}" picture="cat" {tag}></vit-way>',
+        [KINDS[kind]],
+    )
     return explorer(browser, address + link, "vit-way", **screen)
 
 
@@ -52,7 +64,9 @@ def trace(kind: str) -> dict[str, torch.Tensor]:
     """What `vl.trace` says of the picture with something erased."""
     images = PICTURE.clone()
     for n in ERASED["painted"]:
-        images[..., n // 8 * 4 : n // 8 * 4 + 4, n % 8 * 4 : n % 8 * 4 + 4] = 128 / 127.5 - 1
+        images[..., n // 8 * 4 : n // 8 * 4 + 4, n % 8 * 4 : n % 8 * 4 + 4] = (
+            128 / 127.5 - 1
+        )
     return vl.trace(KINDS[kind][0].half().float(), images, remove=ERASED["removed"])
 
 
@@ -76,21 +90,31 @@ def test_numbers_opened_at_random_are_those_of_python(browser, tmp_path, kind):
             )
             if abs(wanted) < float("inf"):
                 most = tensors[name].abs().nan_to_num(0, 0, 0).max().item()
-                assert got == pytest.approx(wanted, abs=5e-4 + 1e-4 * most)  # three digits stand there
+                assert got == pytest.approx(
+                    wanted, abs=5e-4 + 1e-4 * most
+                )  # three digits stand there
             assert f'print(trace["{name}"][0, {", ".join(map(str, place))}])' in sums
 
 
-def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(browser, tmp_path):
+def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(
+    browser, tmp_path
+):
     with opened(browser, tmp_path, "avg") as tab:
         tab.get_by_role("button", name="Tokens").press("Enter")
         tab.get_by_role("button", name="Tokens").press("ArrowRight")
         assert tab.locator("h3").last.inner_text() == "4 of 8: Block 0"
-        assert run(tab, "e.shadowRoot.activeElement.getAttribute('aria-label')") == "Block 0"
+        assert (
+            run(tab, "e.shadowRoot.activeElement.getAttribute('aria-label')")
+            == "Block 0"
+        )
         tab.get_by_text("These numbers as a table").press("Enter")
         tab.locator(".scroll button").first.press("Enter")
         while (further := tab.locator(".number .term button, .sum button")).count():
             further.last.press("Enter")  # what the branch adds; of a mixture, a weight
-        assert [name.removeprefix("blocks.0") for name in run(tab, "e.state.open.map(at => at[0])")] == DOWN
+        assert [
+            name.removeprefix("blocks.0")
+            for name in run(tab, "e.state.open.map(at => at[0])")
+        ] == DOWN
         run(tab, "e.set({ painted: [5], removed: [7], other: 3, head: 1 })")
         before = run(tab, "e.state")
         tab.get_by_role("button", name="Link to this").click()
@@ -111,7 +135,9 @@ WRONG = {
 
 
 def test_what_is_wrong_in_a_link_is_left_out(browser, tmp_path):
-    link = base64.b64encode(json.dumps({"model": "token", "picture": "cat", **WRONG}).encode()).decode()
+    link = base64.b64encode(
+        json.dumps({"model": "token", "picture": "cat", **WRONG}).encode()
+    ).decode()
     with opened(browser, tmp_path, "token", link=f"#way={link}") as tab:
         fresh = run(tab, "e.fresh()")
         assert run(tab, "e.state") == {**fresh, "painted": [2]}
@@ -139,5 +165,8 @@ def test_play_goes_on_by_itself_and_stops_where_the_reader_goes(browser, tmp_pat
         assert run(tab, "e.state.stage") == 6
         tab.get_by_role("button", name="Patches").click()
         tab.clock.run_for(30_000)
-        assert run(tab, "e.state.stage") == 1 and tab.get_by_role("button", name="Compare").count() == 0
+        assert (
+            run(tab, "e.state.stage") == 1
+            and tab.get_by_role("button", name="Compare").count() == 0
+        )
         assert "Rub out" not in tab.locator("vit-way").inner_text()

@@ -20,7 +20,9 @@ samples = functools.cache(lambda: export.samples_script(export.sample_pictures()
 
 def tiny_model(name: str, **changes) -> tuple[vl.VisionTransformer, dict]:
     """A random model of a few thousand weights, and its card."""
-    cfg = vl.ViTConfig(**{"embed_dim": 12, "depth": 2, "num_heads": 2, "num_classes": 10, **changes})
+    cfg = vl.ViTConfig(
+        **{"embed_dim": 12, "depth": 2, "num_heads": 2, "num_classes": 10, **changes}
+    )
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = vl.VisionTransformer(cfg).eval()
@@ -38,7 +40,9 @@ def page(tmp_path: Path, body: str, models=()) -> str:
     (tmp_path / "photos.js").write_text(photos(), encoding="utf-8")
     (tmp_path / "dialect.js").write_text(export.dialect_script(), encoding="utf-8")
     (tmp_path / "imagenet.js").write_text(export.imagenet_script(), encoding="utf-8")
-    (tmp_path / "lab-results.js").write_text("window.vitLab = { models: {} };", encoding="utf-8")
+    (tmp_path / "lab-results.js").write_text(
+        "window.vitLab = { models: {} };", encoding="utf-8"
+    )
     pairs = [tiny_model(one) if isinstance(one, str) else one for one in models]
     for model, card in pairs:
         export.export_web(model, card, tmp_path / f"{card['name']}.js")
@@ -60,7 +64,9 @@ def page(tmp_path: Path, body: str, models=()) -> str:
 
 
 @contextlib.contextmanager
-def explorer(browser, address: str, name: str, width: int = 760, calm: bool = True, **screen):
+def explorer(
+    browser, address: str, name: str, width: int = 760, calm: bool = True, **screen
+):
     """Opens the page and waits for the explorer; nothing may go wrong on it. `calm`: no motion is wanted."""
     with opened(browser, "about:blank", width, **screen) as (tab, wrong):
         tab.emulate_media(reduced_motion="reduce" if calm else "no-preference")
@@ -77,7 +83,9 @@ def opened_once(body: str, load_models=tuple):
 
     @pytest.fixture(scope="module")
     def tab(browser, tmp_path_factory):
-        with explorer(browser, page(tmp_path_factory.mktemp(name), body, load_models()), name) as tab:
+        with explorer(
+            browser, page(tmp_path_factory.mktemp(name), body, load_models()), name
+        ) as tab:
             yield tab
 
     return tab

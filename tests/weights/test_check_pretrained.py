@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from test_weights import MEAN, STD, dinos, googles, lively, torchvisions, transformers_names
+from test_weights import (
+    MEAN,
+    STD,
+    dinos,
+    googles,
+    lively,
+    torchvisions,
+    transformers_names,
+)
 from torch import nn
 
 import vitlib as vl
@@ -21,13 +29,30 @@ from vitworkshop.cli import main, pretrained
 from vitworkshop.cli.weights import open_weights
 
 cv2 = pytest.importorskip("cv2")
-TINY = vl.ViTConfig(img_size=20, patch_size=4, embed_dim=24, depth=2, num_heads=3, num_classes=7)
+TINY = vl.ViTConfig(
+    img_size=20, patch_size=4, embed_dim=24, depth=2, num_heads=3, num_classes=7
+)
 IMAGENET = (torch.tensor(MEAN), torch.tensor(STD))
 # its library, how a file is written, GELU and LayerNorm's epsilon there
 FILES = {
-    "weights.safetensors": ("timm", lambda m, path: save_file(m.state_dict(), path), "gelu", 1e-6),
-    "weights.bin": ("transformers", lambda m, path: torch.save(transformers_names(m), path), "gelu", 1e-12),
-    "weights.npz": ("Google", lambda m, path: np.savez(path, **googles(m)), "gelu_tanh", 1e-6),
+    "weights.safetensors": (
+        "timm",
+        lambda m, path: save_file(m.state_dict(), path),
+        "gelu",
+        1e-6,
+    ),
+    "weights.bin": (
+        "transformers",
+        lambda m, path: torch.save(transformers_names(m), path),
+        "gelu",
+        1e-12,
+    ),
+    "weights.npz": (
+        "Google",
+        lambda m, path: np.savez(path, **googles(m)),
+        "gelu_tanh",
+        1e-6,
+    ),
 }
 
 
@@ -40,7 +65,11 @@ def quiet(cfg=TINY) -> vl.VisionTransformer:
     """Every weight matters, and so does LayerNorm's epsilon: the tokens are small."""
     model = lively(cfg)
     with torch.no_grad():
-        for part in (model.cls_token, *model.pos_embed.parameters(), *model.patch_embed.parameters()):
+        for part in (
+            model.cls_token,
+            *model.pos_embed.parameters(),
+            *model.patch_embed.parameters(),
+        ):
             part.mul_(0.01)
     return model
 
@@ -53,13 +82,18 @@ def run(*words) -> dict:
 
 def prepared(mean, std) -> torch.Tensor:
     """The cat for a model of 20 pixels, by hand: the middle 300 x 300 as 22 x 22, without the rim. (1, 3, 20, 20)"""
-    middle = vl.sample_image("cat").permute(1, 2, 0).numpy()[:, 75:375]  # it has 300 x 451 pixels
-    image = torch.from_numpy(cv2.resize(middle, (22, 22), interpolation=cv2.INTER_AREA)[1:21, 1:21])
+    middle = (
+        vl.sample_image("cat").permute(1, 2, 0).numpy()[:, 75:375]
+    )  # it has 300 x 451 pixels
+    image = torch.from_numpy(
+        cv2.resize(middle, (22, 22), interpolation=cv2.INTER_AREA)[1:21, 1:21]
+    )
     return ((image / 255 - mean) / std).permute(2, 0, 1)[None]
 
 
 @pytest.mark.parametrize(
-    ("name", "mean_std"), list(zip(FILES, ("imagenet", "half", "imagenet"), strict=True))
+    ("name", "mean_std"),
+    list(zip(FILES, ("imagenet", "half", "imagenet"), strict=True)),
 )
 @torch.no_grad()
 def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeypatch):
@@ -67,11 +101,21 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
     ours, drawn, draw = quiet(), [], vl.viz.attention_overlay
     write(ours, name)
     monkeypatch.setattr(
-        vl.viz, "attention_overlay", lambda *args, **more: drawn.append((*args, more)) or draw(*args, **more)
+        vl.viz,
+        "attention_overlay",
+        lambda *args, **more: drawn.append((*args, more)) or draw(*args, **more),
     )
     stored = run(name, "--mean-std", mean_std)
     theirs = timm.models.vision_transformer.VisionTransformer(
-        **dict(img_size=20, patch_size=4, num_classes=7, embed_dim=24, depth=2, num_heads=3, act_layer=act),
+        **dict(
+            img_size=20,
+            patch_size=4,
+            num_classes=7,
+            embed_dim=24,
+            depth=2,
+            num_heads=3,
+            act_layer=act,
+        ),
         norm_layer=partial(nn.LayerNorm, eps=eps),
     ).eval()
     theirs.load_state_dict(ours.state_dict())
@@ -88,17 +132,28 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
         assert f"{p:8.2%}  class {i}\n" in said
 
     last = theirs.blocks[1]  # the second of two
-    tokens = last.norm1(theirs.blocks[0](theirs._pos_embed(theirs.patch_embed(x))))  # (1, 26, 24)
-    q, k, _ = last.attn.qkv(tokens).view(26, 3, 3, 8).permute(1, 2, 0, 3)  # (26, 3*D) -> (3, h, 26, d)
+    tokens = last.norm1(
+        theirs.blocks[0](theirs._pos_embed(theirs.patch_embed(x)))
+    )  # (1, 26, 24)
+    q, k, _ = (
+        last.attn.qkv(tokens).view(26, 3, 3, 8).permute(1, 2, 0, 3)
+    )  # (26, 3*D) -> (3, h, 26, d)
     attention = (q @ k.mT / 8**0.5).softmax(2)[:, 0, 1:].mean(0)  # (h, 26, 26) -> (25,)
     ((image, weights, grid, more),) = drawn
     first = f"class {best.indices[0]}, {best.values[0]:.0%}"
     assert more == {"titles": [f"CLS in the last block, {stored['date']}\n{first}"]}
-    assert date.today() - date.fromisoformat(stored["date"]) <= timedelta(1)  # a night may pass
+    assert date.today() - date.fromisoformat(stored["date"]) <= timedelta(
+        1
+    )  # a night may pass
     torch.testing.assert_close(weights, attention, rtol=1e-4, atol=1e-6)
     assert image.shape == (3, 20, 20) and grid == (5, 5)
-    assert sorted(path.name for path in Path("out").iterdir()) == ["answers.json", "attention.png"]
-    assert len(load_image("out/attention.png").flatten(1).unique(dim=1).T) > 300  # colours: no blank
+    assert sorted(path.name for path in Path("out").iterdir()) == [
+        "answers.json",
+        "attention.png",
+    ]
+    assert (
+        len(load_image("out/attention.png").flatten(1).unique(dim=1).T) > 300
+    )  # colours: no blank
 
 
 def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
@@ -106,24 +161,50 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     save_file(model.state_dict(), tmp_path / "model.safetensors")
     photo = vl.sample_image("rocket").permute(1, 2, 0).numpy()
     cv2.imwrite("rocket.png", photo[:, :, ::-1])
-    words = ["vit_tiny_patch16_224.augreg_in21k_ft_in1k", "model.safetensors", "--image", "rocket.png"]
+    words = [
+        "vit_tiny_patch16_224.augreg_in21k_ft_in1k",
+        "model.safetensors",
+        "--image",
+        "rocket.png",
+    ]
     assert main(["check-pretrained", *words]) == 0
     stored = read_json("runs/check-vit-ti-16/answers.json", "")  # the usual folder
-    image = load_image("rocket.png", 248)[:, 12:236, 12:236]  # 224 / 0.9, as timm has it
+    image = load_image("rocket.png", 248)[
+        :, 12:236, 12:236
+    ]  # 224 / 0.9, as timm has it
     best = vl.predict(model, image[None])[0].topk(5)
     called = timm.data.ImageNetInfo().index_to_description
     told = [(answer["class"], answer["name"]) for answer in stored["answers"]]
     assert told == [(i, called(i)) for i in best.indices.tolist()]
-    assert [a["probability"] for a in stored["answers"]] == pytest.approx(best.values.tolist(), rel=1e-4)
-    header = {"model": "vit-ti/16", "library": "timm", "img_size": 224, "num_classes": 1000}
-    header |= {"act": "gelu", "norm_eps": 1e-6, "mean": None, "std": None, "dataset": "rocket.png"}
-    assert stored.items() >= header.items() and stored["command"].startswith("python -m vitlib check-pretr")
+    assert [a["probability"] for a in stored["answers"]] == pytest.approx(
+        best.values.tolist(), rel=1e-4
+    )
+    header = {
+        "model": "vit-ti/16",
+        "library": "timm",
+        "img_size": 224,
+        "num_classes": 1000,
+    }
+    header |= {
+        "act": "gelu",
+        "norm_eps": 1e-6,
+        "mean": None,
+        "std": None,
+        "dataset": "rocket.png",
+    }
+    assert stored.items() >= header.items() and stored["command"].startswith(
+        "python -m vitlib check-pretr"
+    )
     said = capsys.readouterr().out
     assert (
-        "mean and deviation 0.5, as nothing tells them (--mean-std)\nrocket.png:\n" in said
+        "mean and deviation 0.5, as nothing tells them (--mean-std)\nrocket.png:\n"
+        in said
         and f"class {told[0][0]}  {told[0][1]}\n" in said
     )
-    assert all(str(Path("runs/check-vit-ti-16", one)) in said for one in ("attention.png", "answers.json"))
+    assert all(
+        str(Path("runs/check-vit-ti-16", one)) in said
+        for one in ("attention.png", "answers.json")
+    )
 
 
 def test_names_of_the_reader_and_no_names(monkeypatch, capsys):
@@ -134,7 +215,10 @@ def test_names_of_the_reader_and_no_names(monkeypatch, capsys):
         assert answer["name"] == names[answer["class"]]
     assert "kind of" in capsys.readouterr().out
     assert {answer["name"] for answer in run("weights.safetensors")["answers"]} == {""}
-    for spec in (None, pretrained.find_spec("vitlib")):  # without timm, and with one that has no such lists
+    for spec in (
+        None,
+        pretrained.find_spec("vitlib"),
+    ):  # without timm, and with one that has no such lists
         monkeypatch.setattr(pretrained, "find_spec", lambda name, spec=spec: spec)
         assert pretrained._class_names(None, 1000) == [""] * 1000
 
@@ -143,13 +227,26 @@ def test_names_of_the_reader_and_no_names(monkeypatch, capsys):
 def test_a_file_without_a_head_gives_the_map_alone(kind, capsys):
     model = lively(TINY)
     if kind == "DINO":
-        state = {"teacher": {f"backbone.{key}": value for key, value in dinos(model).items()}}
+        state = {
+            "teacher": {f"backbone.{key}": value for key, value in dinos(model).items()}
+        }
     else:
-        state = {k: v for k, v in transformers_names(model).items() if not k.startswith("classifier")}
-        state |= {"pooler.dense.weight": torch.eye(24), "pooler.dense.bias": torch.zeros(24)}
+        state = {
+            k: v
+            for k, v in transformers_names(model).items()
+            if not k.startswith("classifier")
+        }
+        state |= {
+            "pooler.dense.weight": torch.eye(24),
+            "pooler.dense.bias": torch.zeros(24),
+        }
     torch.save(state, "weights.pth")
     stored = run("weights.pth", "--mean-std", "imagenet")
-    assert stored["answers"] == [] and stored["num_classes"] == 0 and Path("out/attention.png").is_file()
+    assert (
+        stored["answers"] == []
+        and stored["num_classes"] == 0
+        and Path("out/attention.png").is_file()
+    )
     assert "no answers, the file has no head" in capsys.readouterr().out
 
 
@@ -157,11 +254,16 @@ def test_a_file_without_a_head_gives_the_map_alone(kind, capsys):
 def test_the_papers_hidden_layer_before_the_head():
     model = lively(replace(TINY, head="mlp"))
     state = model.state_dict()
-    names = [key.replace("head.0", "pre_logits.fc").replace("head.2", "head") for key in state]
+    names = [
+        key.replace("head.0", "pre_logits.fc").replace("head.2", "head")
+        for key in state
+    ]
     save_file(dict(zip(names, state.values(), strict=True)), "weights.safetensors")
     best = model(prepared(0.5, 0.5)).softmax(1)[0].topk(5)
     answers = run("weights.safetensors")["answers"]
-    assert [answer["probability"] for answer in answers] == pytest.approx(best.values.tolist(), rel=1e-5)
+    assert [answer["probability"] for answer in answers] == pytest.approx(
+        best.values.tolist(), rel=1e-5
+    )
 
 
 @torch.no_grad()
@@ -170,12 +272,21 @@ def test_what_lies_beside_a_file_tells_the_rest():
     for part in (part for part in model.modules() if isinstance(part, nn.LayerNorm)):
         part.eps = 1e-3
     save_file(transformers_names(model), "model.safetensors")
-    config = {"num_attention_heads": 3, "layer_norm_eps": 1e-3, "hidden_act": "gelu_new", "hidden_size": 24}
+    config = {
+        "num_attention_heads": 3,
+        "layer_norm_eps": 1e-3,
+        "hidden_act": "gelu_new",
+        "hidden_size": 24,
+    }
     Path("config.json").write_text(json.dumps(config))
-    Path("preprocessor_config.json").write_text(json.dumps({"image_mean": MEAN, "image_std": STD}))
+    Path("preprocessor_config.json").write_text(
+        json.dumps({"image_mean": MEAN, "image_std": STD})
+    )
     assert main(["check-pretrained", ".", "--out", "out"]) == 0
     best = model(prepared(*IMAGENET)).softmax(1)[0].topk(5)
-    found = [answer["probability"] for answer in read_json("out/answers.json", "")["answers"]]
+    found = [
+        answer["probability"] for answer in read_json("out/answers.json", "")["answers"]
+    ]
     assert found == pytest.approx(best.values.tolist(), rel=1e-4)
 
 
@@ -183,7 +294,11 @@ def test_what_lies_beside_a_file_tells_the_rest():
     ("make", "beside", "mean"),
     [
         (lambda m: m.state_dict(), {}, None),
-        (lambda m: m.state_dict(), {"pretrained_cfg": {"mean": [0, 0, 0], "std": [1, 1, 1]}}, [0, 0, 0]),
+        (
+            lambda m: m.state_dict(),
+            {"pretrained_cfg": {"mean": [0, 0, 0], "std": [1, 1, 1]}},
+            [0, 0, 0],
+        ),
         (lambda m: {"teacher": dinos(m)}, {}, MEAN),
         (lambda m: m.state_dict() | {"mask_token": torch.zeros(1, 24)}, {}, MEAN),
         (lambda m: transformers_names(m, prefix="dinov2."), {}, MEAN),
@@ -194,8 +309,16 @@ def test_what_lies_beside_a_file_tells_the_rest():
 def test_what_is_known_of_their_pictures(make, beside, mean):
     torch.save(make(lively(replace(TINY, layer_scale=1.0))), "x.pth")
     Path("config.json").write_text(json.dumps(beside))
-    assert open_weights(Namespace(heads=3, mean_std=None), Path("x.pth"), False)[1]["mean"] == mean
-    assert open_weights(Namespace(heads=3, mean_std="half"), Path("x.pth"), True)[1]["mean"] == 0.5
+    assert (
+        open_weights(Namespace(heads=3, mean_std=None), Path("x.pth"), False)[1]["mean"]
+        == mean
+    )
+    assert (
+        open_weights(Namespace(heads=3, mean_std="half"), Path("x.pth"), True)[1][
+            "mean"
+        ]
+        == 0.5
+    )
 
 
 def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
@@ -209,21 +332,52 @@ def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
     words = "--data pets --epochs 1 --lr 2e-6 --set ema_decay=0.0 --threads 1 --device cpu".split()
     assert main(["finetune", "dino.pth.tar", *words]) == 2
     error = capsys.readouterr().err
-    assert "beside it tells its heads (--heads 1 is usual at this width) and its pictures' norm" in error
+    assert (
+        "beside it tells its heads (--heads 1 is usual at this width) and its pictures' norm"
+        in error
+    )
     assert main(["finetune", "cifar10-plain", *words, "--heads", "3"]) == 2
-    assert "are for files of others' weights, cifar10-plain is none" in capsys.readouterr().err
+    assert (
+        "are for files of others' weights, cifar10-plain is none"
+        in capsys.readouterr().err
+    )
     vl.save_pretrained(model, {"name": "mine"}, "runs/mine")
-    starts = {"ViT-B_16.npz": [], "dino.pth.tar": ["--heads", "3", "--mean-std", "imagenet"], "runs/mine": []}
+    starts = {
+        "ViT-B_16.npz": [],
+        "dino.pth.tar": ["--heads", "3", "--mean-std", "imagenet"],
+        "runs/mine": [],
+    }
     for start, told in starts.items():
-        assert main(["finetune", start, *words, *told, "--out", "new", "--no-resume", "--name", "pets"]) == 0
+        assert (
+            main(
+                [
+                    "finetune",
+                    start,
+                    *words,
+                    *told,
+                    "--out",
+                    "new",
+                    "--no-resume",
+                    "--name",
+                    "pets",
+                ]
+            )
+            == 0
+        )
         new, card = vl.load_pretrained("new")
         expected = vl.replace_head(model, 2)
         if told:
-            vl.load_weights(expected, model.state_dict(), load_head=False, mean=MEAN, std=STD)
+            vl.load_weights(
+                expected, model.state_dict(), load_head=False, mean=MEAN, std=STD
+            )
         assert card["start"] == Path(start).name.rpartition(".")[0] or "mine"
-        assert new.cfg == expected.cfg or start == "dino.pth.tar" and new.cfg.act == "gelu"
+        assert (
+            new.cfg == expected.cfg or start == "dino.pth.tar" and new.cfg.act == "gelu"
+        )
         for key, value in new.state_dict().items():
-            torch.testing.assert_close(value, expected.state_dict()[key], atol=2e-3, rtol=2e-3)
+            torch.testing.assert_close(
+                value, expected.state_dict()[key], atol=2e-3, rtol=2e-3
+            )
     assert "dino.pth.tar: by the names of timm, 24 wide" in capsys.readouterr().out
 
 
@@ -232,7 +386,11 @@ def refused(capsys, *words) -> str:
     before = sorted(Path().iterdir())
     assert main(["check-pretrained", *words]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1 and sorted(Path().iterdir()) == before
+    assert (
+        error.startswith("error: ")
+        and error.count("\n") == 1
+        and sorted(Path().iterdir()) == before
+    )
     return error
 
 
@@ -240,16 +398,31 @@ def refused(capsys, *words) -> str:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("cls_token", None, "the weights (timm) have no cls_token; take those of a ViT with a CLS token"),
+        (
+            "cls_token",
+            None,
+            "the weights (timm) have no cls_token; take those of a ViT with a CLS token",
+        ),
         ("pos_embed", None, "the weights (timm) have no pos_embed; take"),
         ("pos_embed", torch.zeros(26, 24), "of another shape: pos_embed (26, 24)"),
-        ("pos_embed", torch.zeros(1, 30, 24), "29 patch positions are not a square grid; resample"),
-        ("patch_embed.proj.weight", torch.zeros(24, 3, 8, 4), "of another shape: patch_embed.proj.weight"),
+        (
+            "pos_embed",
+            torch.zeros(1, 30, 24),
+            "29 patch positions are not a square grid; resample",
+        ),
+        (
+            "patch_embed.proj.weight",
+            torch.zeros(24, 3, 8, 4),
+            "of another shape: patch_embed.proj.weight",
+        ),
     ],
 )
 def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
     state = lively(TINY).state_dict() | {key: value}
-    save_file({name: weight for name, weight in state.items() if weight is not None}, "weights.safetensors")
+    save_file(
+        {name: weight for name, weight in state.items() if weight is not None},
+        "weights.safetensors",
+    )
     assert message in refused(capsys, "weights.safetensors", "--heads", "3")
 
 
@@ -257,17 +430,35 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("weights", "neither weights nor JSON beside it tells its heads (--heads 1 is usual at this width)"),
+        (
+            "weights",
+            "neither weights nor JSON beside it tells its heads (--heads 1 is usual at this width)",
+        ),
         ("weights --heads 0", "--heads must be a positive integer, got 0"),
         ("weights --heads 5", "embed_dim 24 is not a multiple of num_heads 5"),
-        ("google/vit-base-patch32-384 weights", "vit-b/32 has embed_dim 768, weights 24; leave the name out"),
-        ("deit_tiny_patch16_224.fb_in1k weights", "vit-ti/16 has embed_dim 192, weights 24; leave"),
+        (
+            "google/vit-base-patch32-384 weights",
+            "vit-b/32 has embed_dim 768, weights 24; leave the name out",
+        ),
+        (
+            "deit_tiny_patch16_224.fb_in1k weights",
+            "vit-ti/16 has embed_dim 192, weights 24; leave",
+        ),
         ("swin_tiny_patch4 weights", "got 'swin_tiny_patch4'"),
         ("weights --heads 3 --image nothing.jpg", "no file nothing.jpg"),
         ("weights --heads 3 --image names.txt", "names.txt is of no kind that is read"),
-        ("weights --heads 3 --classes names.txt", "expected 7 names in names.txt, got 2; write one a"),
-        ("weights --heads 3 --classes nothing.txt", "No such file or directory: nothing.txt"),
-        ("weights --heads 3 --out names.txt", "--out must be a folder, got the file names.txt"),
+        (
+            "weights --heads 3 --classes names.txt",
+            "expected 7 names in names.txt, got 2; write one a",
+        ),
+        (
+            "weights --heads 3 --classes nothing.txt",
+            "No such file or directory: nothing.txt",
+        ),
+        (
+            "weights --heads 3 --out names.txt",
+            "--out must be a folder, got the file names.txt",
+        ),
     ],
 )
 def test_wrong_words_are_refused(words, message, capsys):

@@ -42,23 +42,36 @@ def test_round_trip(tmp_path, cfg):
     assert loaded.cfg == cfg and not loaded.training
     assert card == CARD_OF_TINY | {"config": json.loads(json.dumps(asdict(cfg)))}
     expected = vl.VisionTransformer(cfg).eval()  # what float16 leaves
-    expected.load_state_dict({k: v.half().float() for k, v in model.state_dict().items()})
-    assert all(torch.equal(loaded.state_dict()[k], v) for k, v in expected.state_dict().items())
+    expected.load_state_dict(
+        {k: v.half().float() for k, v in model.state_dict().items()}
+    )
+    assert all(
+        torch.equal(loaded.state_dict()[k], v) for k, v in expected.state_dict().items()
+    )
     x = torch.randn(2, 3, *cfg.image_shape)
     assert torch.equal(loaded(x), expected(x))
-    assert vl.list_pretrained(tmp_path / "new folder") == ["tiny"] and vl.list_pretrained(tmp_path) == []
+    assert (
+        vl.list_pretrained(tmp_path / "new folder") == ["tiny"]
+        and vl.list_pretrained(tmp_path) == []
+    )
 
 
 def test_waves_at_another_size_are_loaded_alike(tmp_path):
-    model = vl.VisionTransformer(replace(TINY, pos_embed="sincos2d")).with_img_size((16, 8))
+    model = vl.VisionTransformer(replace(TINY, pos_embed="sincos2d")).with_img_size(
+        (16, 8)
+    )
     vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
     loaded, _ = vl.load_pretrained("tiny", tmp_path)
     assert torch.equal(loaded.pos_embed.table(), model.pos_embed.table())
     own = vl.VisionTransformer(model.cfg)  # trained at that size
     assert not torch.equal(own.pos_embed.table(), model.pos_embed.table())
     again = loaded.with_img_size(8).pos_embed.table()
-    assert torch.equal(again, vl.VisionTransformer(replace(model.cfg, img_size=8)).pos_embed.table())
-    vl.load_weights(loaded, own.state_dict())  # which say nothing of places: the model's stay
+    assert torch.equal(
+        again, vl.VisionTransformer(replace(model.cfg, img_size=8)).pos_embed.table()
+    )
+    vl.load_weights(
+        loaded, own.state_dict()
+    )  # which say nothing of places: the model's stay
     assert torch.equal(loaded.pos_embed.table(), model.pos_embed.table())
 
 
@@ -67,7 +80,9 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
     first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     vl.save_pretrained(vl.load_pretrained("tiny", tmp_path)[0], CARD_OF_TINY, tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == first
-    assert next(model.parameters()).dtype == torch.float32  # the model itself is left alone
+    assert (
+        next(model.parameters()).dtype == torch.float32
+    )  # the model itself is left alone
 
 
 def test_a_resnets_card_tells_what_it_is(tmp_path):
@@ -78,7 +93,11 @@ def test_a_resnets_card_tells_what_it_is(tmp_path):
     loaded, card = vl.load_pretrained("tiny", tmp_path)
     assert type(loaded) is vl.ResNet and loaded.cfg == cfg and not loaded.training
     assert len(card.pop("sha256")) == 64
-    assert card == {"name": "tiny", "kind": "resnet", "config": json.loads(json.dumps(asdict(cfg)))}
+    assert card == {
+        "name": "tiny",
+        "kind": "resnet",
+        "config": json.loads(json.dumps(asdict(cfg))),
+    }
     assert torch.equal(loaded.stem.conv.weight, model.stem.conv.weight.half().float())
 
 
@@ -111,7 +130,8 @@ def test_a_diverged_model_is_not_saved(tmp_path, value):
     model = vl.VisionTransformer(TINY)
     torch.nn.init.constant_(model.head.bias, value)
     with pytest.raises(
-        ValueError, match="head.bias holds numbers beyond float16's 65504, or NaN.*; the model has"
+        ValueError,
+        match="head.bias holds numbers beyond float16's 65504, or NaN.*; the model has",
     ):
         vl.save_pretrained(model, {"name": "tiny"}, tmp_path)
     assert not os.listdir(tmp_path)
@@ -144,7 +164,9 @@ def without(state, key):
         lambda raw: save(load(raw) | {"head.bias": torch.full((10,), float("nan"))}),
     ],
 )
-@pytest.mark.parametrize("known", [True, False], ids=["by its sha256", "by what is in it"])
+@pytest.mark.parametrize(
+    "known", [True, False], ids=["by its sha256", "by what is in it"]
+)
 def test_damaged_weights(tmp_path, damage, known):
     saved(tmp_path)
     path = tmp_path / "tiny.safetensors"
@@ -159,14 +181,22 @@ def test_damaged_weights(tmp_path, damage, known):
 def test_weights_of_another_run_are_told_by_their_sum(tmp_path):
     saved(tmp_path)
     path = tmp_path / "tiny.safetensors"
-    path.write_bytes(save({key: value + 1 for key, value in load(path.read_bytes()).items()}))
-    with pytest.raises(ValueError, match="the weights are not those that its card knows by their sha256"):
+    path.write_bytes(
+        save({key: value + 1 for key, value in load(path.read_bytes()).items()})
+    )
+    with pytest.raises(
+        ValueError,
+        match="the weights are not those that its card knows by their sha256",
+    ):
         vl.load_pretrained("tiny", tmp_path)
 
 
 BROKEN = [
     *("", '{"config": {', "[]", "{}"),
-    *({"config": config} for config in ({"depth": 0}, {"colour": 1}, 3, {"img_size": "x"}, {"depth": 3})),
+    *(
+        {"config": config}
+        for config in ({"depth": 0}, {"colour": 1}, 3, {"img_size": "x"}, {"depth": 3})
+    ),
     *({"kind": kind} for kind in ("resnet", "cnn", 3)),
 ]
 
@@ -182,20 +212,29 @@ def test_damaged_cards(tmp_path, broken):
     with pytest.raises(ValueError, match=DAMAGED):
         vl.load_pretrained("tiny", tmp_path)
     path.unlink()
-    with pytest.raises(ValueError, match="has no card tiny.json beside it; for others' weights there are"):
+    with pytest.raises(
+        ValueError,
+        match="has no card tiny.json beside it; for others' weights there are",
+    ):
         vl.load_pretrained("tiny", tmp_path)
 
 
 @pytest.mark.errors
-def test_a_config_larger_than_the_weights_is_refused_before_it_is_built(tmp_path, monkeypatch):
+def test_a_config_larger_than_the_weights_is_refused_before_it_is_built(
+    tmp_path, monkeypatch
+):
     saved(tmp_path)
     card = read_json(tmp_path / "tiny.json", "")
-    monkeypatch.setattr("vitlib.weights.pretrained.build_model", lambda cfg: pytest.fail("built"))
+    monkeypatch.setattr(
+        "vitlib.weights.pretrained.build_model", lambda cfg: pytest.fail("built")
+    )
     sizes = {"depth": 2000, "embed_dim": 2**20, "mlp_ratio": 1e6, "num_classes": 10**9}
     for name, value in sizes.items():
         told = card | {"config": card["config"] | {name: value}}
         (tmp_path / "tiny.json").write_text(json.dumps(told))
-        with pytest.raises(ValueError, match=r"its card says \w+ \d+, its weights allow \d+ at most"):
+        with pytest.raises(
+            ValueError, match=r"its card says \w+ \d+, its weights allow \d+ at most"
+        ):
             vl.load_pretrained("tiny", tmp_path)
 
 
@@ -204,7 +243,9 @@ def test_a_card_of_another_name_is_refused(tmp_path):
     saved(tmp_path)
     for path in list(tmp_path.iterdir()):
         path.rename(path.with_stem("other"))
-    with pytest.raises(ValueError, match="its card is that of 'tiny'; give both files the card's name"):
+    with pytest.raises(
+        ValueError, match="its card is that of 'tiny'; give both files the card's name"
+    ):
         vl.load_pretrained("other", tmp_path)
 
 
@@ -216,9 +257,15 @@ def test_a_card_keeps_no_accuracy_of_other_weights(tmp_path):
     model.head.bias.data += 1
     vl.save_pretrained(model, card, tmp_path / "other")
     other = vl.load_pretrained("tiny", tmp_path / "other")[1]
-    assert "final" not in other and other["sha256"] != card["sha256"] and "final" in card
-    vl.save_pretrained(model, {"name": "tiny", "final": {"test_accuracy": 0.6}}, tmp_path / "other")
-    assert vl.load_pretrained("tiny", tmp_path / "other")[1]["final"] == {"test_accuracy": 0.6}
+    assert (
+        "final" not in other and other["sha256"] != card["sha256"] and "final" in card
+    )
+    vl.save_pretrained(
+        model, {"name": "tiny", "final": {"test_accuracy": 0.6}}, tmp_path / "other"
+    )
+    assert vl.load_pretrained("tiny", tmp_path / "other")[1]["final"] == {
+        "test_accuracy": 0.6
+    }
 
 
 @pytest.mark.errors
@@ -226,10 +273,17 @@ def test_a_card_of_another_number_of_classes_is_refused(tmp_path):
     saved(tmp_path)
     model, card = vl.load_pretrained("tiny", tmp_path)
     for write in (vl.save_pretrained, vl.export_web):
-        with pytest.raises(ValueError, match="expected the card of a model with 37 classes, got 10; write a"):
+        with pytest.raises(
+            ValueError,
+            match="expected the card of a model with 37 classes, got 10; write a",
+        ):
             write(vl.replace_head(model, 37), card, tmp_path / "new")
         with pytest.raises(ValueError, match="expected 37 names of classes, got 2"):
-            write(vl.replace_head(model, 37), {"name": "tiny", "classes": ["cat", "dog"]}, tmp_path / "new")
+            write(
+                vl.replace_head(model, 37),
+                {"name": "tiny", "classes": ["cat", "dog"]},
+                tmp_path / "new",
+            )
     assert not (tmp_path / "new").exists()
 
 
@@ -249,8 +303,17 @@ EXPECTED = {f"cifar10-{recipe}" for recipe in ("plain", "modern", "photo")}
 EXPECTED |= {"drawn10-small", "drawn10-token"}
 TOLERANCE = 0.002  # the cards' numbers belong to the float16 weights; other kernels may turn a few near ties
 MB = 1_000_000
-CARD = dict.fromkeys(("name", "command", "vitlib_version", "dataset", "hardware", "precision"), str)
-CARD |= {"seed": int, "seconds": (int, float), "config": dict, "recipe": dict, "epochs": list, "final": dict}
+CARD = dict.fromkeys(
+    ("name", "command", "vitlib_version", "dataset", "hardware", "precision"), str
+)
+CARD |= {
+    "seed": int,
+    "seconds": (int, float),
+    "config": dict,
+    "recipe": dict,
+    "epochs": list,
+    "final": dict,
+}
 every_model = pytest.mark.parametrize("name", sorted(EXPECTED | set(NAMES)))
 
 
@@ -261,10 +324,18 @@ def test_the_card_says_how_it_was_made(name):
         assert isinstance(card[key], kind), key
     assert card["name"] == name and card["config"]["num_classes"] == 10
     assert card["command"].startswith("python -m vitlib train")
-    assert not any(part in card["command"] for part in ("/tmp", "/work", "/home", "/root"))
+    assert not any(
+        part in card["command"] for part in ("/tmp", "/work", "/home", "/root")
+    )
     assert card["dataset"] == "Drawn-10" or card["dataset"].startswith("CIFAR-10")
-    assert card["seconds"] > 0 and card["hardware"] and card["precision"] in ("fp32", "bf16")
-    assert not model.training and card.get("parameters", count_parameters(model)) == count_parameters(model)
+    assert (
+        card["seconds"] > 0
+        and card["hardware"]
+        and card["precision"] in ("fp32", "bf16")
+    )
+    assert not model.training and card.get(
+        "parameters", count_parameters(model)
+    ) == count_parameters(model)
 
 
 @every_model
@@ -275,7 +346,11 @@ def test_the_curves_are_whole(name):
     assert [entry["epoch"] for entry in epochs] == list(range(first, first + n))
     for entry in epochs:
         assert {"epoch", "lr", "train_loss", "images_per_s", "seconds"} <= set(entry)
-        assert entry["lr"] >= 0 and 0 < entry["train_loss"] < 10 and entry["images_per_s"] > 0
+        assert (
+            entry["lr"] >= 0
+            and 0 < entry["train_loss"] < 10
+            and entry["images_per_s"] > 0
+        )
         assert 0 <= entry.get("val_accuracy", 0) <= 1
     final = card["final"]
     assert 0.3 < final["test_accuracy"] <= 1 and final["test_loss"] > 0
@@ -290,20 +365,32 @@ def test_the_accuracy_is_reproduced(name, n):
     if card["dataset"] == "Drawn-10":
         data = vl.load_dataset("drawn10", "test")
     elif vl.find_cifar10() is None:
-        pytest.skip(f"{name}: CIFAR-10 is not at hand; python -m vitlib data cifar10 fetches it")
+        pytest.skip(
+            f"{name}: CIFAR-10 is not at hand; python -m vitlib data cifar10 fetches it"
+        )
     else:
         data = vl.load_dataset("cifar10", "test")
         if data.label != card["dataset"]:
-            pytest.skip(f"{name} was measured on {card['dataset']}, here lies {data.label}")
+            pytest.skip(
+                f"{name} was measured on {card['dataset']}, here lies {data.label}"
+            )
     scores, final = vl.evaluate(model, data.images[:n], data.labels[:n]), card["final"]
-    error = 3 * (final["test_accuracy"] * (1 - final["test_accuracy"]) / n) ** 0.5 if n else TOLERANCE
+    error = (
+        3 * (final["test_accuracy"] * (1 - final["test_accuracy"]) / n) ** 0.5
+        if n
+        else TOLERANCE
+    )
     assert scores["accuracy"] == pytest.approx(final["test_accuracy"], abs=error)
     assert scores["loss"] == pytest.approx(final["test_loss"], abs=0.1 if n else 0.01)
 
 
 def test_all_evidence_together_is_small():
-    assert all((RESULTS / f"{name}.safetensors").stat().st_size <= 12 * MB for name in NAMES)
-    files = [Path(folder) / file for folder, _, files in os.walk(RESULTS) for file in files]
+    assert all(
+        (RESULTS / f"{name}.safetensors").stat().st_size <= 12 * MB for name in NAMES
+    )
+    files = [
+        Path(folder) / file for folder, _, files in os.walk(RESULTS) for file in files
+    ]
     assert sum(file.stat().st_size for file in files) < 6.5 * MB
     assert {file.suffix for file in files} <= {".json", ".safetensors"}
 
@@ -311,12 +398,18 @@ def test_all_evidence_together_is_small():
 @pytest.mark.errors
 @pytest.mark.parametrize("name", ["../../x", "a/b", "..", 3, None, ""])
 def test_a_name_that_leaves_the_folder(tmp_path, name):
-    with pytest.raises(ValueError, match='name" must be a file name without folders, got '):
+    with pytest.raises(
+        ValueError, match='name" must be a file name without folders, got '
+    ):
         vl.save_pretrained(vl.VisionTransformer(TINY), {"name": name}, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     saved(tmp_path)
     card = read_json(tmp_path / "tiny.json", "")
-    for told in (card | {"name": name}, {key: card[key] for key in card if key != "name"}, [card]):
+    for told in (
+        card | {"name": name},
+        {key: card[key] for key in card if key != "name"},
+        [card],
+    ):
         (tmp_path / "tiny.json").write_text(json.dumps(told))
         with pytest.raises(ValueError, match="tiny in .* is damaged or incomplete"):
             vl.load_pretrained("tiny", tmp_path)
@@ -325,5 +418,7 @@ def test_a_name_that_leaves_the_folder(tmp_path, name):
 @pytest.mark.errors
 @pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), None, {}])
 def test_a_model_of_another_kind_is_not_saved(tmp_path, model):
-    with pytest.raises(ValueError, match="expected a VisionTransformer or ResNet, got "):
+    with pytest.raises(
+        ValueError, match="expected a VisionTransformer or ResNet, got "
+    ):
         vl.save_pretrained(model, {"name": "tiny"}, tmp_path)

@@ -16,7 +16,13 @@ import vitlib as vl
 from vitworkshop.cli.weights import open_weights
 
 FOREIGN = vl.ViTConfig(
-    img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0, num_classes=5
+    img_size=16,
+    patch_size=4,
+    embed_dim=24,
+    depth=2,
+    num_heads=3,
+    mlp_ratio=2.0,
+    num_classes=5,
 )
 
 
@@ -49,24 +55,59 @@ def renamed(
 def torchvisions(model, mlp=("mlp.0", "mlp.3"), head="heads.head"):
     names = {"cls_token": "class_token", "pos_embed": "encoder.pos_embedding"}
     names |= {"patch_embed.proj": "conv_proj", "^norm": "encoder.ln", "^head": head}
-    names |= {r"blocks\.(\d+)": r"encoder.layers.encoder_layer_\1", "norm1": "ln_1", "norm2": "ln_2"}
-    names |= {r"attn\.qkv\.": "self_attention.in_proj_", r"attn\.proj": "self_attention.out_proj"}
-    return renamed(model, names | {r"mlp\.fc1": mlp[0], r"mlp\.fc2": mlp[1]}, split=False)
+    names |= {
+        r"blocks\.(\d+)": r"encoder.layers.encoder_layer_\1",
+        "norm1": "ln_1",
+        "norm2": "ln_2",
+    }
+    names |= {
+        r"attn\.qkv\.": "self_attention.in_proj_",
+        r"attn\.proj": "self_attention.out_proj",
+    }
+    return renamed(
+        model, names | {r"mlp\.fc1": mlp[0], r"mlp\.fc2": mlp[1]}, split=False
+    )
 
 
 def transformers_names(model, version=4, prefix="vit."):
-    names = {"cls_token": "embeddings.cls_token", "pos_embed": "embeddings.position_embeddings"}
-    names |= {r"patch_embed\.proj": "embeddings.patch_embeddings.projection", "^norm": "layernorm"}
-    names |= {r"norm1": "layernorm_before", "norm2": "layernorm_after", "^head": "classifier"}
+    names = {
+        "cls_token": "embeddings.cls_token",
+        "pos_embed": "embeddings.position_embeddings",
+    }
+    names |= {
+        r"patch_embed\.proj": "embeddings.patch_embeddings.projection",
+        "^norm": "layernorm",
+    }
+    names |= {
+        r"norm1": "layernorm_before",
+        "norm2": "layernorm_after",
+        "^head": "classifier",
+    }
     if version == 4:
-        names |= {r"attn\.q\.": "attention.attention.query.", r"attn\.k\.": "attention.attention.key."}
-        names |= {r"attn\.v\.": "attention.attention.value.", r"attn\.proj": "attention.output.dense"}
-        names |= {r"mlp\.fc1": "intermediate.dense", r"mlp\.fc2": "output.dense", "blocks": "encoder.layer"}
+        names |= {
+            r"attn\.q\.": "attention.attention.query.",
+            r"attn\.k\.": "attention.attention.key.",
+        }
+        names |= {
+            r"attn\.v\.": "attention.attention.value.",
+            r"attn\.proj": "attention.output.dense",
+        }
+        names |= {
+            r"mlp\.fc1": "intermediate.dense",
+            r"mlp\.fc2": "output.dense",
+            "blocks": "encoder.layer",
+        }
     else:
-        names |= {r"attn\.([qkv])\.": r"attention.\1_proj.", r"attn\.proj": "attention.o_proj"}
+        names |= {
+            r"attn\.([qkv])\.": r"attention.\1_proj.",
+            r"attn\.proj": "attention.o_proj",
+        }
         names |= {"blocks": "layers"}
     state = renamed(model, names)
-    return {key if key.startswith("classifier") else prefix + key: value for key, value in state.items()}
+    return {
+        key if key.startswith("classifier") else prefix + key: value
+        for key, value in state.items()
+    }
 
 
 def googles(model, kind="paper"):
@@ -77,33 +118,79 @@ def googles(model, kind="paper"):
         if key == "patch_embed.proj.weight":
             return value.permute(2, 3, 1, 0)
         if re.search(r"attn\.[qkv]\.", key):
-            return value.T.unflatten(1, (h, -1)) if value.ndim == 2 else value.unflatten(0, (h, -1))
+            return (
+                value.T.unflatten(1, (h, -1))
+                if value.ndim == 2
+                else value.unflatten(0, (h, -1))
+            )
         if key.endswith("attn.proj.weight"):
             return value.T.unflatten(0, (h, -1))
         return value.T if value.ndim == 2 else value
 
-    names = {"cls_token": "cls", r"patch_embed\.proj": "embedding", "^norm": "Transformer/encoder_norm"}
-    names |= {"pos_embed": "Transformer/posembed_input/pos_embedding" if paper else "pos_embedding"}
-    names |= {r"norm\.weight": "norm/scale", r"norm1\.weight": "norm1/scale", r"norm2\.weight": "norm2/scale"}
-    names |= {"norm1": "LayerNorm_0", "norm2": "LayerNorm_2" if paper else "LayerNorm_1"}
-    names |= {r"attn\.q": "attn.query", r"attn\.k": "attn.key", r"attn\.v": "attn.value"}
+    names = {
+        "cls_token": "cls",
+        r"patch_embed\.proj": "embedding",
+        "^norm": "Transformer/encoder_norm",
+    }
+    names |= {
+        "pos_embed": "Transformer/posembed_input/pos_embedding"
+        if paper
+        else "pos_embedding"
+    }
+    names |= {
+        r"norm\.weight": "norm/scale",
+        r"norm1\.weight": "norm1/scale",
+        r"norm2\.weight": "norm2/scale",
+    }
+    names |= {
+        "norm1": "LayerNorm_0",
+        "norm2": "LayerNorm_2" if paper else "LayerNorm_1",
+    }
+    names |= {
+        r"attn\.q": "attn.query",
+        r"attn\.k": "attn.key",
+        r"attn\.v": "attn.value",
+    }
     names |= {r"attn\.proj": "attn.out"}
-    names |= {"attn": f"MultiHeadDotProductAttention_{int(paper)}", r"mlp\.fc(\d)": r"mlp/Dense_\1"}
-    names |= {"Dense_1": "Dense_0", "Dense_2": "Dense_1", "mlp": f"MlpBlock_{3 if paper else 0}"}
-    names |= {r"blocks\.": "Transformer/encoderblock_", r"\.weight": "/kernel", r"\.": "/"}
+    names |= {
+        "attn": f"MultiHeadDotProductAttention_{int(paper)}",
+        r"mlp\.fc(\d)": r"mlp/Dense_\1",
+    }
+    names |= {
+        "Dense_1": "Dense_0",
+        "Dense_2": "Dense_1",
+        "mlp": f"MlpBlock_{3 if paper else 0}",
+    }
+    names |= {
+        r"blocks\.": "Transformer/encoderblock_",
+        r"\.weight": "/kernel",
+        r"\.": "/",
+    }
     state = renamed(model, names, change=flax)
     if kind == "scanned":
-        parts = {key.split("encoderblock_0")[1] for key in state if "encoderblock_0" in key}
+        parts = {
+            key.split("encoderblock_0")[1] for key in state if "encoderblock_0" in key
+        }
         apart = "Transformer/encoderblock_{}{}".format
         for part in parts:
             layers = [state.pop(apart(i, part)) for i in range(model.cfg.depth)]
             state[f"Transformer/encoderblock{part}"] = torch.stack(layers)
-    return {("" if paper else "params/") + key: value.numpy().copy() for key, value in state.items()}
+    return {
+        ("" if paper else "params/") + key: value.numpy().copy()
+        for key, value in state.items()
+    }
 
 
 def dinos(model):
-    body = {key: value for key, value in model.state_dict().items() if not key.startswith("head.")}
-    return body | {"head.mlp.0.weight": torch.zeros(4, 24), "head.last_layer.weight_g": torch.ones(9, 1)}
+    body = {
+        key: value
+        for key, value in model.state_dict().items()
+        if not key.startswith("head.")
+    }
+    return body | {
+        "head.mlp.0.weight": torch.zeros(4, 24),
+        "head.last_layer.weight_g": torch.ones(9, 1),
+    }
 
 
 def behind(prefix: str, head: str = ""):
@@ -117,40 +204,79 @@ def behind(prefix: str, head: str = ""):
 def lightnings(model):
     """A LightningModule around transformers' model, with what trains it."""
     state = {f"net.{key}": value for key, value in transformers_names(model).items()}
-    state |= {"loss.weight": torch.ones(5), "metric.total": torch.tensor(3.0), "teach.weight": torch.eye(2)}
-    return {"state_dict": state, "hyper_parameters": {"lr": 0.1}, "optimizer_states": [{"state": {}}]}
+    state |= {
+        "loss.weight": torch.ones(5),
+        "metric.total": torch.tensor(3.0),
+        "teach.weight": torch.eye(2),
+    }
+    return {
+        "state_dict": state,
+        "hyper_parameters": {"lr": 0.1},
+        "optimizer_states": [{"state": {}}],
+    }
 
 
 def trainers(model):
     """What timm's trainer saves, its average beside the last weights."""
     last = {key: value + 1 for key, value in model.state_dict().items()}
-    return {"epoch": 3, "state_dict": last, "state_dict_ema": model.state_dict(), "metric": 71.0}
+    return {
+        "epoch": 3,
+        "state_dict": last,
+        "state_dict_ema": model.state_dict(),
+        "metric": 71.0,
+    }
 
 
 MAKERS = {
     "timm": ("timm", lambda m: m.state_dict()),
     "torchvision": ("torchvision", torchvisions),
-    "torchvision, old": ("torchvision", lambda m: torchvisions(m, ("mlp.linear_1", "mlp.linear_2"))),
-    "torchvision, another head": ("torchvision", lambda m: torchvisions(m, head="heads")),
-    "torchvision, a head in a sequence": ("torchvision", lambda m: torchvisions(m, head="heads.1")),
+    "torchvision, old": (
+        "torchvision",
+        lambda m: torchvisions(m, ("mlp.linear_1", "mlp.linear_2")),
+    ),
+    "torchvision, another head": (
+        "torchvision",
+        lambda m: torchvisions(m, head="heads"),
+    ),
+    "torchvision, a head in a sequence": (
+        "torchvision",
+        lambda m: torchvisions(m, head="heads.1"),
+    ),
     "transformers 4": ("transformers", transformers_names),
     "transformers 5": ("transformers", lambda m: transformers_names(m, 5)),
-    "transformers, bare": ("transformers", lambda m: transformers_names(m, 5, prefix="")),
-    "transformers, DeiT": ("transformers", lambda m: transformers_names(m, prefix="deit.")),
+    "transformers, bare": (
+        "transformers",
+        lambda m: transformers_names(m, 5, prefix=""),
+    ),
+    "transformers, DeiT": (
+        "transformers",
+        lambda m: transformers_names(m, prefix="deit."),
+    ),
     "Google": ("Google", googles),
     "big_vision": ("Google", lambda m: googles(m, "big_vision")),
     "big_vision, scanned": ("Google", lambda m: googles(m, "scanned")),
     "compiled": ("timm", behind("module._orig_mod.")),
-    "compiled blocks": ("timm", lambda m: renamed(m, {r"\.attn\.": ".attn._orig_mod."}, split=False)),
+    "compiled blocks": (
+        "timm",
+        lambda m: renamed(m, {r"\.attn\.": ".attn._orig_mod."}, split=False),
+    ),
     "PEFT": ("timm", behind("base_model.model.")),
     "an encoder": ("timm", behind("encoder.", head="classifier.")),
     "a sequence": ("timm", behind("1.")),
-    "two models": ("timm", lambda m: behind("student.")(lively(m.cfg, seed=5)) | behind("teacher.")(m)),
-    "a training checkpoint": ("timm", lambda m: {"epoch": 3, "weights": m.state_dict(), "optimizer": {}}),
+    "two models": (
+        "timm",
+        lambda m: behind("student.")(lively(m.cfg, seed=5)) | behind("teacher.")(m),
+    ),
+    "a training checkpoint": (
+        "timm",
+        lambda m: {"epoch": 3, "weights": m.state_dict(), "optimizer": {}},
+    ),
     "Lightning": ("transformers", lightnings),
     "timm's trainer": ("timm", trainers),
 }
-every_library = pytest.mark.parametrize(("library", "make"), MAKERS.values(), ids=MAKERS)
+every_library = pytest.mark.parametrize(
+    ("library", "make"), MAKERS.values(), ids=MAKERS
+)
 
 
 @every_library
@@ -158,7 +284,10 @@ def test_every_librarys_names_load_and_give_the_same_model(library, make):
     cfg = replace(FOREIGN, img_size=(8, 24), in_chans=1, depth=11)
     theirs, ours = lively(cfg), lively(cfg, seed=1)
     assert vl.load_weights(ours, make(theirs)) == library
-    assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
+    assert all(
+        torch.equal(value, theirs.state_dict()[key])
+        for key, value in ours.state_dict().items()
+    )
     x = torch.randn(2, cfg.in_chans, *cfg.image_shape)
     assert torch.equal(ours(x), theirs(x))
 
@@ -175,57 +304,112 @@ def shaken(model: torch.nn.Module, std: float = 0.1) -> torch.nn.Module:
     [
         {"no_embed_class": True, "init_values": 0.1},  # as in DeiT III: CLS gets zeros
         {"qkv_bias": False, "num_classes": 0},
-        {"patch_size": 8, "depth": 11, "embed_dim": 88, "num_heads": 4, "mlp_ratio": 61.5 / 88},
+        {
+            "patch_size": 8,
+            "depth": 11,
+            "embed_dim": 88,
+            "num_heads": 4,
+            "mlp_ratio": 61.5 / 88,
+        },
     ],
 )
 def test_real_timm_whose_sizes_are_read_from_the_file(timm, more, tmp_path):
-    sizes = dict(img_size=16, patch_size=4, num_classes=5, embed_dim=24, depth=2, num_heads=3, mlp_ratio=2.0)
+    sizes = dict(
+        img_size=16,
+        patch_size=4,
+        num_classes=5,
+        embed_dim=24,
+        depth=2,
+        num_heads=3,
+        mlp_ratio=2.0,
+    )
     theirs = shaken(timm.models.vision_transformer.VisionTransformer(**sizes | more))
     torch.save({"model": theirs.state_dict()}, tmp_path / "x.ckpt")
-    told, x = argparse.Namespace(heads=more.get("num_heads", 3), mean_std="half"), torch.randn(2, 3, 16, 16)
+    told, x = (
+        argparse.Namespace(heads=more.get("num_heads", 3), mean_std="half"),
+        torch.randn(2, 3, 16, 16),
+    )
     ours, _ = open_weights(told, tmp_path / "x.ckpt", needs_mean=True)
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
 
 def test_dinov2_comes_in_chunks_with_a_token_for_masks():
-    theirs, ours = (lively(replace(FOREIGN, layer_scale=0.1, num_classes=0), seed=seed) for seed in (0, 1))
-    state = {re.sub(r"blocks\.(\d)", r"blocks.\1.\1", k): v for k, v in theirs.state_dict().items()}
-    state = {f"backbone.{key}": value for key, value in (state | {"mask_token": torch.ones(1, 24)}).items()}
-    vl.load_weights(
-        ours, {"student": behind("x.")(ours), "teacher": state | {"dino_head.mlp.0.bias": torch.ones(3)}}
+    theirs, ours = (
+        lively(replace(FOREIGN, layer_scale=0.1, num_classes=0), seed=seed)
+        for seed in (0, 1)
     )
-    assert all(torch.equal(value, theirs.state_dict()[key]) for key, value in ours.state_dict().items())
+    state = {
+        re.sub(r"blocks\.(\d)", r"blocks.\1.\1", k): v
+        for k, v in theirs.state_dict().items()
+    }
+    state = {
+        f"backbone.{key}": value
+        for key, value in (state | {"mask_token": torch.ones(1, 24)}).items()
+    }
+    vl.load_weights(
+        ours,
+        {
+            "student": behind("x.")(ours),
+            "teacher": state | {"dino_head.mlp.0.bias": torch.ones(3)},
+        },
+    )
+    assert all(
+        torch.equal(value, theirs.state_dict()[key])
+        for key, value in ours.state_dict().items()
+    )
 
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-@pytest.mark.parametrize(("mean", "std"), [(MEAN, STD), (0.5, 0.25), ([0.1, 0.5, 0.9], 0.5), (0, 1)])
+@pytest.mark.parametrize(
+    ("mean", "std"), [(MEAN, STD), (0.5, 0.25), ([0.1, 0.5, 0.9], 0.5), (0, 1)]
+)
 def test_a_normalisation_goes_into_the_patch_embedding(mean, std):
-    theirs, ours, pixels = lively().double(), lively(seed=1).double(), torch.rand(2, 3, 16, 16).double()
+    theirs, ours, pixels = (
+        lively().double(),
+        lively(seed=1).double(),
+        torch.rand(2, 3, 16, 16).double(),
+    )
     vl.load_weights(ours, theirs.state_dict(), mean=mean, std=std)
     expected = theirs(vl.normalize(pixels, mean, std))
-    torch.testing.assert_close(ours(vl.normalize(pixels)), expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        ours(vl.normalize(pixels)), expected, rtol=1e-10, atol=1e-10
+    )
 
 
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"mean": [124, 116, 104]}, r"mean must be of pixels in \[0, 1\], got .*; divide mean and std by"),
+        (
+            {"mean": [124, 116, 104]},
+            r"mean must be of pixels in \[0, 1\], got .*; divide mean and std by",
+        ),
         ({"std": [0.2, 0.2]}, r"expected one std, or 3 \(one a channel\), got 2"),
-        ({"mean": 0.4}, 'mean and std need patch_embed "conv", got .linear.; leave them out'),
+        (
+            {"mean": 0.4},
+            'mean and std need patch_embed "conv", got .linear.; leave them out',
+        ),
     ],
 )
 def test_a_normalisation_that_cannot_be(how, message):
-    model = lively(replace(FOREIGN, patch_embed="linear" if how == {"mean": 0.4} else "conv"))
+    model = lively(
+        replace(FOREIGN, patch_embed="linear" if how == {"mean": 0.4} else "conv")
+    )
     with pytest.raises(ValueError, match=message):
         vl.load_weights(model, model.state_dict(), **how)
 
 
 def test_weights_of_an_axial_model_load():
     cfg = vl.ViTConfig(
-        16, embed_dim=24, depth=2, mlp_ratio=2.0, num_classes=5, attention="axial", pos_at="every"
+        16,
+        embed_dim=24,
+        depth=2,
+        mlp_ratio=2.0,
+        num_classes=5,
+        attention="axial",
+        pos_at="every",
     )
     theirs, ours = vl.VisionTransformer(cfg), vl.VisionTransformer(cfg)
     assert vl.load_weights(ours, theirs.state_dict()) == "timm"
@@ -234,28 +418,46 @@ def test_weights_of_an_axial_model_load():
 
 
 def test_layer_scale_goes_into_the_layers_before_it():
-    theirs, ours = lively(replace(FOREIGN, layer_scale=0.1)).double(), lively(seed=1).double()
+    theirs, ours = (
+        lively(replace(FOREIGN, layer_scale=0.1)).double(),
+        lively(seed=1).double(),
+    )
     vl.load_weights(ours, theirs.state_dict())
     x = torch.randn(2, 3, 16, 16).double()
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-10, atol=1e-10)
     with pytest.raises(ValueError, match="left over: blocks.1.ls2.gamma"):
-        vl.load_weights(ours, theirs.state_dict() | {"blocks.1.ls2.gamma": torch.ones(7)})
+        vl.load_weights(
+            ours, theirs.state_dict() | {"blocks.1.ls2.gamma": torch.ones(7)}
+        )
 
 
 @pytest.mark.parametrize("kind", ["ViT", "Dinov2"])
 def test_real_transformers(kind, tmp_path):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    sizes = dict(image_size=16, patch_size=4, hidden_size=24, num_hidden_layers=2, num_attention_heads=3)
-    cfg = getattr(transformers, f"{kind}Config")(**sizes, intermediate_size=48, mlp_ratio=2)
+    sizes = dict(
+        image_size=16,
+        patch_size=4,
+        hidden_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+    )
+    cfg = getattr(transformers, f"{kind}Config")(
+        **sizes, intermediate_size=48, mlp_ratio=2
+    )
     theirs = shaken(getattr(transformers, f"{kind}Model")(cfg))
     theirs.save_pretrained(tmp_path)
     x = torch.randn(2, 3, 16, 16)
     wanted = theirs(pixel_values=x).last_hidden_state
     for source in (theirs.state_dict(), tmp_path / "model.safetensors"):
         ours = lively(replace(FOREIGN, layer_scale=None if kind == "ViT" else 0.1))
-        assert vl.load_weights(ours, source, load_head=False, norm_eps=cfg.layer_norm_eps) == "transformers"
-        torch.testing.assert_close(ours.forward_features(x), wanted, rtol=1e-5, atol=1e-5)
+        assert (
+            vl.load_weights(ours, source, load_head=False, norm_eps=cfg.layer_norm_eps)
+            == "transformers"
+        )
+        torch.testing.assert_close(
+            ours.forward_features(x), wanted, rtol=1e-5, atol=1e-5
+        )
 
 
 @every_library
@@ -272,15 +474,20 @@ def test_positions_are_resampled_to_the_models_grid():
     theirs, ours = lively(), lively(replace(FOREIGN, img_size=(24, 32)), seed=1)
     vl.load_weights(ours, torchvisions(theirs))
     assert torch.equal(
-        ours.state_dict()["pos_embed"], vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 8))
+        ours.state_dict()["pos_embed"],
+        vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 8)),
     )
     x = torch.randn(1, 3, 24, 32)
     assert torch.equal(ours(x), theirs.with_img_size((24, 32))(x))
 
 
 def test_a_rectangles_positions_need_their_grid():
-    theirs, ours = (lively(replace(FOREIGN, img_size=size)) for size in ((8, 24), (24, 8)))
-    vl.load_weights(ours, theirs.state_dict(), old_grid=(2, 6))  # as many places, in another order
+    theirs, ours = (
+        lively(replace(FOREIGN, img_size=size)) for size in ((8, 24), (24, 8))
+    )
+    vl.load_weights(
+        ours, theirs.state_dict(), old_grid=(2, 6)
+    )  # as many places, in another order
     expected = vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 2), (2, 6))
     assert torch.equal(ours.state_dict()["pos_embed"], expected)
 
@@ -291,7 +498,9 @@ def test_loading_converts_to_the_models_dtype_and_leaves_the_source_alone():
     before = {key: value.clone() for key, value in state.items()}
     vl.load_weights(ours, state)
     assert all(p.dtype == torch.float32 for p in ours.parameters())
-    assert state.keys() == before.keys() and all(torch.equal(state[k], before[k]) for k in state)
+    assert state.keys() == before.keys() and all(
+        torch.equal(state[k], before[k]) for k in state
+    )
     ours.cls_token.data.fill_(9)
     assert torch.equal(state["class_token"], before["class_token"])
 
@@ -315,22 +524,82 @@ HEADS = "to keep the model's own head"
 @pytest.mark.parametrize(
     ("change", "model", "message"),
     [
-        (without("norm.bias"), {}, r"weights \(timm\) do not fit the model: missing: norm.bias; make the"),
-        (plus(x=torch.zeros(1)), {}, "left over: x; .* weights, rename what only has another name$"),
-        (plus(**{f"fc_norm{i}": torch.zeros(1) for i in range(6)}), {}, "left over: fc_norm0, .* and 2 more"),
-        (without("head.weight"), {}, f"missing: head.weight; .* pass load_head=False {HEADS}"),
-        (plus(), {"num_classes": 7}, "num_classes 5, the model has 7; .*, or pass load_head=False"),
-        (plus(), {"num_classes": 0}, "left over: head.bias, head.weight; .*, or pass load_head=False"),
-        (plus(), {"depth": 3}, "depth 2, the model has 3; make the model with the sizes of the weights$"),
-        (plus(), {"embed_dim": 48, "patch_size": 8}, "embed_dim 24, .* 48; patch_size 4, the model has 8"),
+        (
+            without("norm.bias"),
+            {},
+            r"weights \(timm\) do not fit the model: missing: norm.bias; make the",
+        ),
+        (
+            plus(x=torch.zeros(1)),
+            {},
+            "left over: x; .* weights, rename what only has another name$",
+        ),
+        (
+            plus(**{f"fc_norm{i}": torch.zeros(1) for i in range(6)}),
+            {},
+            "left over: fc_norm0, .* and 2 more",
+        ),
+        (
+            without("head.weight"),
+            {},
+            f"missing: head.weight; .* pass load_head=False {HEADS}",
+        ),
+        (
+            plus(),
+            {"num_classes": 7},
+            "num_classes 5, the model has 7; .*, or pass load_head=False",
+        ),
+        (
+            plus(),
+            {"num_classes": 0},
+            "left over: head.bias, head.weight; .*, or pass load_head=False",
+        ),
+        (
+            plus(),
+            {"depth": 3},
+            "depth 2, the model has 3; make the model with the sizes of the weights$",
+        ),
+        (
+            plus(),
+            {"embed_dim": 48, "patch_size": 8},
+            "embed_dim 24, .* 48; patch_size 4, the model has 8",
+        ),
         (plus(), {"mlp_ratio": 4.0}, "hidden_dim 48, the model has 96"),
-        (plus(pos_embed=torch.zeros(1, 16)), {}, r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)"),
-        (plus(pos_embed=torch.zeros(1, 12, 24)), {}, "11 patch positions are not a square grid"),
-        (behind_and_beside("norm.bias"), {}, "one norm.bias, got two under different names"),
-        (lambda s: {}, {}, r"one ViT under the names of torchvision, .*, got no tensors \(\); give"),
-        (lambda s: {"weights": list(s)}, {}, r"got no tensors \(weights\); give one model's state_dict"),
-        (lambda s: {"x": torch.zeros(1), "epoch": 3}, {}, "the names of torchvision, .* got x; give one"),
-        (lambda s: {"a": s, "b": s}, {}, "expected the weights of one ViT .*, got a., b.; give one"),
+        (
+            plus(pos_embed=torch.zeros(1, 16)),
+            {},
+            r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)",
+        ),
+        (
+            plus(pos_embed=torch.zeros(1, 12, 24)),
+            {},
+            "11 patch positions are not a square grid",
+        ),
+        (
+            behind_and_beside("norm.bias"),
+            {},
+            "one norm.bias, got two under different names",
+        ),
+        (
+            lambda s: {},
+            {},
+            r"one ViT under the names of torchvision, .*, got no tensors \(\); give",
+        ),
+        (
+            lambda s: {"weights": list(s)},
+            {},
+            r"got no tensors \(weights\); give one model's state_dict",
+        ),
+        (
+            lambda s: {"x": torch.zeros(1), "epoch": 3},
+            {},
+            "the names of torchvision, .* got x; give one",
+        ),
+        (
+            lambda s: {"a": s, "b": s},
+            {},
+            "expected the weights of one ViT .*, got a., b.; give one",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message):
@@ -338,7 +607,9 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message
     before = {key: value.clone() for key, value in ours.state_dict().items()}
     with pytest.raises(ValueError, match=message):
         vl.load_weights(ours, change(lively().state_dict()))
-    assert all(torch.equal(value, before[key]) for key, value in ours.state_dict().items())
+    assert all(
+        torch.equal(value, before[key]) for key, value in ours.state_dict().items()
+    )
 
 
 PARTS = {
@@ -360,14 +631,26 @@ PARTS = {
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(("part", "name"), [(part, name) for part in PARTS for name in PARTS[part].split()])
+@pytest.mark.parametrize(
+    ("part", "name"), [(part, name) for part in PARTS for name in PARTS[part].split()]
+)
 def test_parts_that_no_model_here_has_are_named(part, name):
     words = rf"{part}.*: {name}; .* take weights of a model without$"
-    for beside in ({}, {"head.weight": torch.zeros(7, 24)}):  # no advice for the head in place of that
+    for beside in (
+        {},
+        {"head.weight": torch.zeros(7, 24)},
+    ):  # no advice for the head in place of that
         with pytest.raises(ValueError, match=rf"\(timm\) are of a model with {words}"):
-            vl.load_weights(lively(), lively().state_dict() | {name: torch.zeros(1, 4, 24)} | beside)
-    clip = {"visual.conv1.weight": torch.zeros(1), "visual.ln_pre.weight": torch.zeros(1)}
-    with pytest.raises(ValueError, match="a norm before the first block .*: visual.ln_pre.weight"):
+            vl.load_weights(
+                lively(), lively().state_dict() | {name: torch.zeros(1, 4, 24)} | beside
+            )
+    clip = {
+        "visual.conv1.weight": torch.zeros(1),
+        "visual.ln_pre.weight": torch.zeros(1),
+    }
+    with pytest.raises(
+        ValueError, match="a norm before the first block .*: visual.ln_pre.weight"
+    ):
         vl.load_weights(lively(), clip)
 
 
@@ -375,7 +658,9 @@ def test_parts_that_no_model_here_has_are_named(part, name):
 def test_a_model_on_the_meta_device_has_nowhere_to_load():
     with torch.device("meta"):
         model = vl.VisionTransformer(FOREIGN)
-    with pytest.raises(ValueError, match="expected a model with numbers, got one on the meta device"):
+    with pytest.raises(
+        ValueError, match="expected a model with numbers, got one on the meta device"
+    ):
         vl.load_weights(model, lively().state_dict())
 
 
@@ -398,7 +683,10 @@ def test_a_file_never_runs_code(tmp_path, monkeypatch, suffix):
         np.savez(path, np.array([Bomb()], dtype=object))
     else:
         torch.save({"model": Bomb()}, path)
-    with pytest.raises(ValueError, match="cannot be read without running code that it holds, or is damaged"):
+    with pytest.raises(
+        ValueError,
+        match="cannot be read without running code that it holds, or is damaged",
+    ):
         vl.load_weights(lively(), path)
     assert not (tmp_path / "exploded").exists()
 
@@ -407,12 +695,19 @@ def test_what_lies_beside_the_weights_is_left_there(tmp_path, capsys):
     theirs, ours = lively(), lively(seed=1)
     odd = {"loss": np.float64(0.3), "when": datetime(2026, 1, 1), "to": tmp_path}
     odd["args"] = argparse.Namespace(a=Call())
-    torch.save({"model": theirs.state_dict() | {"best": np.float32(1)}, **odd}, tmp_path / "w.pth.tar")
+    torch.save(
+        {"model": theirs.state_dict() | {"best": np.float32(1)}, **odd},
+        tmp_path / "w.pth.tar",
+    )
     vl.load_weights(ours, tmp_path / "w.pth.tar")
-    assert torch.equal(ours.head.weight, theirs.head.weight) and "exploded" not in capsys.readouterr().out
+    assert (
+        torch.equal(ours.head.weight, theirs.head.weight)
+        and "exploded" not in capsys.readouterr().out
+    )
     torch.save(theirs, tmp_path / "whole")
     with pytest.raises(
-        ValueError, match="expected names and tensors, got a VisionTransformer; take its state"
+        ValueError,
+        match="expected names and tensors, got a VisionTransformer; take its state",
     ):
         vl.load_weights(ours, tmp_path / "whole")
 
@@ -422,11 +717,19 @@ def test_what_lies_beside_the_weights_is_left_there(tmp_path, capsys):
 def test_another_number_of_heads_is_refused(tmp_path, told):
     np.savez(tmp_path / "weights.npz", **googles(lively()))
     save_file(lively().state_dict(), tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text('{"num_attention_heads": 3, "hidden_size": 24}')
+    (tmp_path / "config.json").write_text(
+        '{"num_attention_heads": 3, "hidden_size": 24}'
+    )
     model = vl.VisionTransformer(replace(FOREIGN, num_heads=6))
-    with pytest.raises(ValueError, match="num_heads 3, the model has 6; make the model with the sizes"):
-        vl.load_weights(model, tmp_path / ("weights.npz" if "axes" in told else "model.safetensors"))
-    (tmp_path / "config.json").write_text('{"num_attention_heads": 3, "hidden_size": 48}')  # of another model
+    with pytest.raises(
+        ValueError, match="num_heads 3, the model has 6; make the model with the sizes"
+    ):
+        vl.load_weights(
+            model, tmp_path / ("weights.npz" if "axes" in told else "model.safetensors")
+        )
+    (tmp_path / "config.json").write_text(
+        '{"num_attention_heads": 3, "hidden_size": 48}'
+    )  # of another model
     vl.load_weights(model, tmp_path / "model.safetensors")
 
 
@@ -436,7 +739,10 @@ def test_another_number_of_heads_is_refused(tmp_path, told):
     [
         (None, "a file of weights, got .*weights.ckpt, which is not there"),
         (b"", r"is damaged \(EOFError"),
-        (b"version https://git-lfs.github.com/spec/v1", "is a pointer of Git LFS; git lfs pull fetches"),
+        (
+            b"version https://git-lfs.github.com/spec/v1",
+            "is a pointer of Git LFS; git lfs pull fetches",
+        ),
         (b"<!DOCTYPE html>", "is a web page; fetch the file itself"),
         (b'{"weight_map": {}}', "is JSON; take the weights that it speaks of"),
     ],
@@ -453,17 +759,26 @@ def test_a_file_of_no_use(tmp_path, content, message):
 @pytest.mark.parametrize("suffix", [".safetensors", ".npz", ".pt", "old.pt"])
 def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suffix):
     cfg = vl.ViTConfig(img_size=8, embed_dim=8, depth=1, num_heads=2, num_classes=2)
-    model, path, state = lively(cfg), tmp_path / f"weights{suffix}", lively(cfg).state_dict()
+    model, path, state = (
+        lively(cfg),
+        tmp_path / f"weights{suffix}",
+        lively(cfg).state_dict(),
+    )
     if suffix == ".safetensors":
         save_file(state, path)
     elif suffix == ".npz":
         np.savez_compressed(path, **googles(model))
     else:
-        torch.save({"model": state}, path, _use_new_zipfile_serialization=suffix == ".pt")
+        torch.save(
+            {"model": state}, path, _use_new_zipfile_serialization=suffix == ".pt"
+        )
     whole, dice, refused = path.read_bytes(), random.Random(0), 0
     spoilt = [b"", b"x", bytes(1000), b"PK\x03\x04" + bytes(50)]
     spoilt += [whole[:n] for n in (9, 500, len(whole) - 9)]
-    for at in [*dice.sample(range(700), 80), *(len(whole) - 1 - n for n in dice.sample(range(700), 40))]:
+    for at in [
+        *dice.sample(range(700), 80),
+        *(len(whole) - 1 - n for n in dice.sample(range(700), 40)),
+    ]:
         spoilt.append(whole[:at] + bytes([dice.randrange(256)]) + whole[at + 1 :])
         spoilt.append(whole[:at] + whole[at + dice.randrange(20) :])
     for content in spoilt:
@@ -478,15 +793,22 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("dtype", "change", "words"),
-    [("float32", lambda x: x * float("nan"), "3.40282e+38, or NaN"), ("float16", lambda x: x + 1e6, "65504")],
+    [
+        ("float32", lambda x: x * float("nan"), "3.40282e+38, or NaN"),
+        ("float16", lambda x: x + 1e6, "65504"),
+    ],
 )
 def test_weights_that_are_no_numbers_change_nothing(dtype, change, words):
     model, state = lively().to(getattr(torch, dtype)), lively(seed=1).state_dict()
     before = {key: value.clone() for key, value in model.state_dict().items()}
     state["norm.bias"] = change(state["norm.bias"])
-    with pytest.raises(ValueError, match=re.escape(f"norm.bias holds numbers beyond {dtype}'s {words}")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"norm.bias holds numbers beyond {dtype}'s {words}")
+    ):
         vl.load_weights(model, state)
-    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+    assert all(
+        torch.equal(value, before[key]) for key, value in model.state_dict().items()
+    )
 
 
 def test_the_epsilon_that_no_file_tells():

@@ -52,10 +52,14 @@ from vitworkshop.studies.runner import run_study
 TURN = 0.2  # seconds that a turn takes at least
 Step = Callable[[], None]
 Clock = Callable[[], float]
-Measured = tuple[str, dict]  # the precision, and what a file of results holds besides its header
+Measured = tuple[
+    str, dict
+]  # the precision, and what a file of results holds besides its header
 
 
-def take_turns(steps: dict[Any, Step], rounds: int, clock: Clock) -> dict[Any, list[float]]:
+def take_turns(
+    steps: dict[Any, Step], rounds: int, clock: Clock
+) -> dict[Any, list[float]]:
     """Seconds per step in each round. All have a turn in a round, each with its own warm-up; each begins one once."""
     threads = torch.get_num_threads()
     timers = {
@@ -67,7 +71,9 @@ def take_turns(steps: dict[Any, Step], rounds: int, clock: Clock) -> dict[Any, l
         for turn in range(rounds):
             first = turn % len(names)
             for name in names[first:] + names[:first]:
-                seconds[name].append(timers[name].blocked_autorange(min_run_time=TURN).median)
+                seconds[name].append(
+                    timers[name].blocked_autorange(min_run_time=TURN).median
+                )
                 bar.update()
     return seconds
 
@@ -93,22 +99,30 @@ def build_models(cfg: ViTConfig, device: torch.device) -> tuple[dict, dict[str, 
         except ModuleNotFoundError as error:
             package = (error.name or library).split(".")[0]
             skipped[library] = f"{package} is not installed; pip install {package}"
-        except Exception as error:  # installed for another torch, or changed beyond recognition
+        except (
+            Exception
+        ) as error:  # installed for another torch, or changed beyond recognition
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
             skipped[library] = f"it does not import here ({why})"
     return models, skipped
 
 
-def model_steps(model: nn.Module, precision: str, batches: Iterator, device, clip=None) -> dict[str, Step]:
+def model_steps(
+    model: nn.Module, precision: str, batches: Iterator, device, clip=None
+) -> dict[str, Step]:
     """A step of training and one of inference."""
     fused = device.type in ("cpu", "cuda")
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.05, fused=fused)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), 1e-3, weight_decay=0.05, fused=fused
+    )
 
     def logits_and_labels() -> tuple[Tensor, Tensor]:
         images, labels = (part.to(device, non_blocking=True) for part in next(batches))
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
             out = model(images)
-            return getattr(out, "logits", out).float(), labels  # transformers wraps them
+            return getattr(
+                out, "logits", out
+            ).float(), labels  # transformers wraps them
 
     def train() -> None:
         model.train()
@@ -127,7 +141,9 @@ def model_steps(model: nn.Module, precision: str, batches: Iterator, device, cli
     return {"train": train, "inference": inference}
 
 
-def one_batch(cfg: ViTConfig, size: int, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
+def one_batch(
+    cfg: ViTConfig, size: int, device: torch.device
+) -> Iterator[tuple[Tensor, Tensor]]:
     """The same images and labels at every step, for every model."""
     generator = torch.Generator().manual_seed(0)
     images = torch.randn(size, cfg.in_chans, *cfg.image_shape, generator=generator)
@@ -144,10 +160,15 @@ def measure_memory(*order) -> int | None:
         return None
 
 
-def peak_memory(library: str, precision: str, cfg: ViTConfig, batch_size: int, device, threads: int) -> int:
+def peak_memory(
+    library: str, precision: str, cfg: ViTConfig, batch_size: int, device, threads: int
+) -> int:
     """Peak bytes of two train steps, on CUDA the device's."""
     torch.set_num_threads(threads)
-    batches, model = one_batch(cfg, batch_size, device), LIBRARIES[library](cfg).to(device)
+    batches, model = (
+        one_batch(cfg, batch_size, device),
+        LIBRARIES[library](cfg).to(device),
+    )
     train = model_steps(model, precision, batches, device)["train"]
     train(), train()
     if device.type == "cuda":
@@ -158,19 +179,28 @@ def peak_memory(library: str, precision: str, cfg: ViTConfig, batch_size: int, d
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def bench_models(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
+def bench_models(
+    args: argparse.Namespace, device: torch.device, clock: Clock
+) -> Measured:
     """Models of all libraries: speed, memory and parameters."""
     names = ("img_size", "patch_size", "embed_dim", "depth", "mlp_ratio")
-    cfg = ViTConfig(**{name: getattr(args, name) for name in names}, num_heads=args.heads)
+    cfg = ViTConfig(
+        **{name: getattr(args, name) for name in names}, num_heads=args.heads
+    )
     models, skipped = build_models(cfg, device)
     steps, rows = {}, {}
     for (library, precision), model in models.items():
-        name, batches = f"{library} {precision}", one_batch(cfg, args.batch_size, device)
+        name, batches = (
+            f"{library} {precision}",
+            one_batch(cfg, args.batch_size, device),
+        )
         for kind, step in model_steps(model, precision, batches, device).items():
             steps[name, kind] = step
         rows[name] = {"parameters": count_parameters(model), "peak_memory": None}
         if not args.no_memory:
-            rows[name]["peak_memory"] = measure_memory(library, precision, cfg, args.batch_size, device)
+            rows[name]["peak_memory"] = measure_memory(
+                library, precision, cfg, args.batch_size, device
+            )
     for (name, kind), seconds in take_turns(steps, args.rounds, clock).items():
         rows[name][kind] = seconds
     return "; ".join(sorted({precision for _, precision in models})), {
@@ -186,13 +216,18 @@ def bench_models(args: argparse.Namespace, device: torch.device, clock: Clock) -
 
 def models_table(result: dict) -> str:
     """Medians over the rounds, and ratios taken round by round."""
-    cfg, rows, batch, base = (result[key] for key in ("config", "rows", "batch_size", "base"))
+    cfg, rows, batch, base = (
+        result[key] for key in ("config", "rows", "batch_size", "base")
+    )
     cells = []
     for name, row in rows.items():
         memory = f"{row['peak_memory'] / 1e6:,.0f} MB" if row["peak_memory"] else "-"
         cells.append([name, memory, f"{row['parameters']:,}"])
         for kind in ("inference", "train"):
-            speed, ratio = batch / statistics.median(row[kind]), median_ratio(rows[base][kind], row[kind])
+            speed, ratio = (
+                batch / statistics.median(row[kind]),
+                median_ratio(rows[base][kind], row[kind]),
+            )
             cells[-1][1:1] = [f"{speed:,.0f} images/s", f"{ratio:.2f}"]
     heads = ["", "train", "ratio", "inference", "ratio", "peak memory", "parameters"]
     return "\n".join(
@@ -202,7 +237,10 @@ def models_table(result: dict) -> str:
             f"{result['hardware']}, torch {result['torch_version']}, {result['clock']} time\n",
             *viz.table(heads, cells).splitlines(),
             f"\nratio: speed over {base}'s in the same round, median of {len(rows[base]['train'])} rounds",
-            *(f"left out: {library}: {why}" for library, why in result["skipped"].items()),
+            *(
+                f"left out: {library}: {why}"
+                for library, why in result["skipped"].items()
+            ),
         ]
     )
 
@@ -220,7 +258,9 @@ def random_images(n: int) -> Dataset:
     return Dataset(images, torch.randint(10, (n,), generator=generator))
 
 
-def study_speeds(n: int, rounds: int, device: str, clock: Clock, changes: dict) -> dict[str, list[float]]:
+def study_speeds(
+    n: int, rounds: int, device: str, clock: Clock, changes: dict
+) -> dict[str, list[float]]:
     """Images per second of the "study" and, by the time spent in its runs alone, of the "loop", in each round.
 
     Both numbers of a round come from the same images at the same time, so a busy machine changes their ratio little.
@@ -234,9 +274,18 @@ def study_speeds(n: int, rounds: int, device: str, clock: Clock, changes: dict) 
         return rows
 
     speeds: dict[str, list[float]] = {"study": [], "loop": []}
-    more = {"n_val": N_VAL, "seeds": (0,), "device": device, "progress": False, "changes": changes}
+    more = {
+        "n_val": N_VAL,
+        "seeds": (0,),
+        "device": device,
+        "progress": False,
+        "changes": changes,
+    }
     seen = n * changes["epochs"] * len(study.variants)
-    with tempfile.TemporaryDirectory() as folder, patch.dict(STUDIES, {STUDY: replace(study, run=timed)}):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.dict(STUDIES, {STUDY: replace(study, run=timed)}),
+    ):
         for i in tqdm(range(rounds + 1), unit="round"):  # the first warms up
             spent.clear()
             began = clock()
@@ -246,9 +295,13 @@ def study_speeds(n: int, rounds: int, device: str, clock: Clock, changes: dict) 
     return {name: found[1:] for name, found in speeds.items()}
 
 
-def bench_study(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
+def bench_study(
+    args: argparse.Namespace, device: torch.device, clock: Clock
+) -> Measured:
     """What the runner costs: a tiny study, and the part of its time that the bare loop takes."""
-    return "fp32", {"images_per_s": study_speeds(args.images, args.rounds, args.device, clock, TINY)}
+    return "fp32", {
+        "images_per_s": study_speeds(args.images, args.rounds, args.device, clock, TINY)
+    }
 
 
 # The paths of training
@@ -269,32 +322,54 @@ def our_step(changes: dict, data: Dataset, device: torch.device, base: Recipe) -
     objective = OBJECTIVES[one.objective](one)
     trainer = Trainer(objective.build().to(device), objective, objective.recipe, data)
     n, size = len(data), trainer.batch_size
-    batches = (batch for _ in count() for batch in torch.randperm(n).to(device).split(size)[: n // size])
+    batches = (
+        batch
+        for _ in count()
+        for batch in torch.randperm(n).to(device).split(size)[: n // size]
+    )
     return lambda: trainer.train_step(next(batches))
 
 
 def timms_step(data: Dataset, device: torch.device, base: Recipe) -> Step:
     """A step of timm's model behind a `DataLoader`."""
-    workers = 0 if device.type == "cpu" else 8  # on a CPU they would compete with the training
-    how = {"shuffle": True, "drop_last": True, "num_workers": workers, "pin_memory": workers > 0}
-    batches = chain.from_iterable(repeat(DataLoader(Pictures(data), base.batch_size, **how)))
+    workers = (
+        0 if device.type == "cpu" else 8
+    )  # on a CPU they would compete with the training
+    how = {
+        "shuffle": True,
+        "drop_last": True,
+        "num_workers": workers,
+        "pin_memory": workers > 0,
+    }
+    batches = chain.from_iterable(
+        repeat(DataLoader(Pictures(data), base.batch_size, **how))
+    )
     model = timm(base.model).to(device)
     return model_steps(model, base.precision, batches, device, base.clip_norm)["train"]
 
 
-def bench_paths(args: argparse.Namespace, device: torch.device, clock: Clock) -> Measured:
+def bench_paths(
+    args: argparse.Namespace, device: torch.device, clock: Clock
+) -> Measured:
     """Images per second of each path; bf16 on a GPU, fp32 on a CPU."""
     base = replace(BASE, precision="bf16") if device.type == "cuda" else BASE
     if args.images < base.batch_size:
-        raise ValueError(f"--images must be at least {base.batch_size}, a batch; got {args.images}")
+        raise ValueError(
+            f"--images must be at least {base.batch_size}, a batch; got {args.images}"
+        )
     data = random_images(args.images)
-    steps = {name: our_step(changes, data, device, base) for name, changes in PATHS.items()}
+    steps = {
+        name: our_step(changes, data, device, base) for name, changes in PATHS.items()
+    }
     try:
         steps["timm, DataLoader"] = timms_step(data, device, base)
     except ImportError as error:
         print(f"left out: timm: {error}")
     seconds = take_turns(steps, args.rounds, clock)
-    speeds = {name: [base.batch_size / each for each in found] for name, found in seconds.items()}
+    speeds = {
+        name: [base.batch_size / each for each in found]
+        for name, found in seconds.items()
+    }
     return base.precision, {"images_per_s": speeds}
 
 
@@ -303,7 +378,11 @@ def speeds_table(result: dict) -> str:
     speeds = result["images_per_s"]
     base = "loop" if "loop" in speeds else "ViT"
     rows = [
-        [name, f"{statistics.median(found):,.0f} images/s", f"{median_ratio(found, speeds[base]):.3f}"]
+        [
+            name,
+            f"{statistics.median(found):,.0f} images/s",
+            f"{median_ratio(found, speeds[base]):.3f}",
+        ]
         for name, found in speeds.items()
     ]
     last = f"ratio: speed over that of {base} in the same round, median of {len(speeds[base])} rounds"
@@ -327,7 +406,13 @@ def parse(argv: list[str]) -> argparse.Namespace:
         prog="python -m tools.measure.bench", description=__doc__.splitlines()[0]
     )
     add = parser.add_argument
-    add("what", nargs="?", default="models", choices=MODES, help="models stand beside other libraries")
+    add(
+        "what",
+        nargs="?",
+        default="models",
+        choices=MODES,
+        help="models stand beside other libraries",
+    )
     for name, default, text in (
         ("embed-dim", 192, "width D"),
         ("depth", 6, "encoder blocks"),
@@ -341,11 +426,25 @@ def parse(argv: list[str]) -> argparse.Namespace:
     ):
         add(f"--{name}", type=type(default), default=default, metavar="N", help=text)
     add("--threads", type=int, metavar="N", help="CPU threads (without it: all cores)")
-    add("--device", default="auto", choices=("auto", "cpu", "cuda", "mps"), help="where to compute")
+    add(
+        "--device",
+        default="auto",
+        choices=("auto", "cpu", "cuda", "mps"),
+        help="where to compute",
+    )
     text = "cpu counts this process's time alone: for a busy machine, with --threads 1"
     add("--clock", default="wall", choices=("wall", "cpu"), help=text)
-    add("--no-memory", action="store_true", help="leave the peak memory out (a process per library)")
-    add("--json", type=Path, metavar="FILE", help="also write everything measured to FILE")
+    add(
+        "--no-memory",
+        action="store_true",
+        help="leave the peak memory out (a process per library)",
+    )
+    add(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="also write everything measured to FILE",
+    )
     return parser.parse_args(argv)
 
 
@@ -353,7 +452,9 @@ def run(args: argparse.Namespace) -> dict:
     """Measures, prints, and returns everything measured."""
     for name in ("threads", "rounds", "batch_size", "images"):
         if (value := getattr(args, name)) is not None and value < 1:
-            raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
+            raise ValueError(
+                f"--{name.replace('_', '-')} must be at least 1, got {value}"
+            )
     if args.threads is not None:
         torch.set_num_threads(args.threads)
     device = pick_device(args.device)
@@ -368,7 +469,9 @@ def run(args: argparse.Namespace) -> dict:
         return time.perf_counter()
 
     measure, table = MODES[args.what]
-    precision, found = measure(args, device, time.process_time if args.clock == "cpu" else wall)
+    precision, found = measure(
+        args, device, time.process_time if args.clock == "cpu" else wall
+    )
     result = {
         "name": "bench" if args.what == "models" else f"bench-{args.what}",
         **provenance("random images", device, precision),

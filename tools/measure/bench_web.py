@@ -19,7 +19,11 @@ from vitlib import viz
 from vitlib.explain.erasing import intervene
 from vitlib.weights.pretrained import load_pretrained
 
-LIMITS = {"forward": 40, "action": 100, "page": 1500}  # milliseconds that the book allows itself
+LIMITS = {
+    "forward": 40,
+    "action": 100,
+    "page": 1500,
+}  # milliseconds that the book allows itself
 FORWARD = """async ([name, times]) => {
     const {run} = await window.vit.load(name), pixels = Float32Array.from({length: 3072}, () => Math.random() - 0.5);
     for (let i = 0; i < 9; i++) run(pixels); // the browser's compiler has done its work
@@ -44,10 +48,14 @@ ACTION = """async times => { // from a press to the frame that shows what follow
 PAGES = ("intro", "lab", "02-patch-embedding", "05-attention", "09-training")
 
 
-def measure(args: argparse.Namespace, device: torch.device, clock: Callable[[], float]) -> tuple[str, dict]:
+def measure(
+    args: argparse.Namespace, device: torch.device, clock: Callable[[], float]
+) -> tuple[str, dict]:
     """Milliseconds of each part; ValueError if the book is not built or there is no browser."""
     if chromium() is None or not (HTML / "book" / "lab.html").exists():
-        raise ValueError("expected Chrome or Chromium and the built book; install one and run make book")
+        raise ValueError(
+            "expected Chrome or Chromium and the built book; install one and run make book"
+        )
     found: dict[str, list[float]] = {}
     with served() as address, launched() as browser:
         tab = browser.new_page()
@@ -59,7 +67,9 @@ def measure(args: argparse.Namespace, device: torch.device, clock: Callable[[], 
                 tab.wait_for_function(f"{entry} > 0")
                 times.append(tab.evaluate(entry))
         tab.goto(f"{address}/book/lab.html")
-        tab.wait_for_function("document.querySelector('vit-lab').dataset.ready === 'yes'")
+        tab.wait_for_function(
+            "document.querySelector('vit-lab').dataset.ready === 'yes'"
+        )
         found["action in the lab"] = tab.evaluate(ACTION, 5 * args.rounds)
         images, times = torch.randn(1, 3, 32, 32), 10 * args.rounds
         for name in tqdm(tab.evaluate("window.vit.models()"), desc="models"):

@@ -36,10 +36,16 @@ def pictures() -> tuple[tuple, tuple]:
 def gradient_norms(model: nn.Module) -> dict[str, float]:
     """Length of the loss's gradient in each part of the model; 0 where there is none."""
     grads = {
-        part: [p.grad for name, p in model.named_parameters() if name.startswith(part) and p.grad is not None]
+        part: [
+            p.grad
+            for name, p in model.named_parameters()
+            if name.startswith(part) and p.grad is not None
+        ]
         for part in PARTS
     }
-    return {part: math.hypot(*(g.norm().item() for g in gs)) for part, gs in grads.items()}
+    return {
+        part: math.hypot(*(g.norm().item() for g in gs)) for part, gs in grads.items()
+    }
 
 
 def examine(case: Case, seed: int = 0) -> dict:

@@ -43,7 +43,9 @@ def examine(case: dict[str, Any]) -> list[str]:
             targets,
             recipe=case.get("recipe", unseen.RECIPE),
             evaluate=lambda model: model.eval()(test(images[500:564])),
-            augment=lambda images: augment((255 * images).round().to(torch.uint8), labels[: len(images)]),
+            augment=lambda images: augment(
+                (255 * images).round().to(torch.uint8), labels[: len(images)]
+            ),
         )
     return sorted({finding.check for finding in found})
 
@@ -54,7 +56,12 @@ def measure(cases: Any, name: str) -> dict[str, Any]:
         return {"kind": "healthy", "says": examine(case.build(0))}
     case = {case.name: case for case in cases.BUGS}[name]
     says, twin = examine(case.build(0)), examine(case.build(0, wrong=False))
-    return {"kind": "bug", "says": says, "twin": twin, "found": bool(set(says) - set(twin))}
+    return {
+        "kind": "bug",
+        "says": says,
+        "twin": twin,
+        "found": bool(set(says) - set(twin)),
+    }
 
 
 def main() -> None:

@@ -40,13 +40,22 @@ def mean_colour(images: torch.Tensor) -> torch.Tensor:
 def grey_histogram(images: torch.Tensor) -> torch.Tensor:
     """The square root of the share of pixels in each of 32 steps of grey: (n, 32)."""
     step = images.float().mean(dim=1).flatten(1).div(8).long()  # (n, 1024)
-    return torch.zeros(len(images), 32).scatter_add_(1, step, torch.full(step.shape, 1 / 1024)).sqrt()
+    return (
+        torch.zeros(len(images), 32)
+        .scatter_add_(1, step, torch.full(step.shape, 1 / 1024))
+        .sqrt()
+    )
 
 
 def network(x: torch.Tensor, y: torch.Tensor, seed: int) -> nn.Module:
     """One hidden layer of 64, trained for 15 epochs; nothing is tuned."""
     torch.manual_seed(seed)
-    model = nn.Sequential(nn.BatchNorm1d(x.shape[1]), nn.Linear(x.shape[1], 64), nn.GELU(), nn.Linear(64, 10))
+    model = nn.Sequential(
+        nn.BatchNorm1d(x.shape[1]),
+        nn.Linear(x.shape[1], 64),
+        nn.GELU(),
+        nn.Linear(64, 10),
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.05)
     for _ in range(15):
         for batch in torch.randperm(len(x)).split(128):
@@ -64,7 +73,12 @@ def accuracy(logits: torch.Tensor, labels: torch.Tensor) -> float:
 def colours(of, train, test) -> dict:
     """What three such networks reach on the test images from these features alone."""
     x, test_x = of(train.images), of(test.images)
-    found = summarize([accuracy(network(x, train.labels, seed)(test_x), test.labels) for seed in range(3)])
+    found = summarize(
+        [
+            accuracy(network(x, train.labels, seed)(test_x), test.labels)
+            for seed in range(3)
+        ]
+    )
     return {"test_accuracy": found.pop("mean"), **found, "n_test": len(test)}
 
 
@@ -74,7 +88,9 @@ def main() -> None:
     train, test = load_dataset("drawn10", "train"), load_dataset("drawn10", "test")
     drawn = time.process_time() - start
     (x, y), (val_x, val_y) = split_validation(pixels(train.images), train.labels, 1000)
-    tried = {strength: accuracy(val_x @ ridge(x, y, strength), val_y) for strength in LAMBDAS}
+    tried = {
+        strength: accuracy(val_x @ ridge(x, y, strength), val_y) for strength in LAMBDAS
+    }
     best = max(tried, key=tried.__getitem__)
     logits = pixels(test.images) @ ridge(pixels(train.images), train.labels, best)
     record = {
@@ -86,7 +102,9 @@ def main() -> None:
         "grey_histogram": colours(grey_histogram, train, test),
         "ridge": {
             "strength": best,
-            "val_accuracy": {f"{strength:g}": score for strength, score in tried.items()},
+            "val_accuracy": {
+                f"{strength:g}": score for strength, score in tried.items()
+            },
             "test_accuracy": accuracy(logits, test.labels),
             "n_test": len(test),
         },

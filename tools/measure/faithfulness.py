@@ -18,7 +18,13 @@ from vitlib.data.dataset import load_dataset, normalize
 from vitlib.evidence import RESULTS, load_results, provenance, summarize
 from vitlib.explain.erasing import answer_with
 from vitlib.explain.gradients import grad_cam_patches
-from vitlib.explain.scores import EXPLANATIONS, Scores, curve_area, deletion_curve, insertion_curve
+from vitlib.explain.scores import (
+    EXPLANATIONS,
+    Scores,
+    curve_area,
+    deletion_curve,
+    insertion_curve,
+)
 from vitlib.files import write_json
 from vitlib.model.patches import patchify
 from vitlib.weights.pretrained import load_pretrained
@@ -38,7 +44,9 @@ def _gradient(model, images, classes, _seed) -> torch.Tensor:
     """The size of the pixels' gradient, added up over a patch: one backward pass (Simonyan et al. 2014)."""
     with torch.enable_grad():
         pixels = images.clone().requires_grad_()
-        (grad,) = torch.autograd.grad(model(pixels).gather(1, classes[:, None]).sum(), pixels)
+        (grad,) = torch.autograd.grad(
+            model(pixels).gather(1, classes[:, None]).sum(), pixels
+        )
     return patchify(grad.abs(), model.cfg.patch_size).sum(dim=-1)
 
 
@@ -63,19 +71,33 @@ def measure(name: str, erasers: tuple[str, ...], wanted: list[str]) -> dict[str,
     data = load_dataset(name.split("-")[0], "test", n=IMAGES)
     batches = [normalize(batch) for batch in data.images.split(BATCH)]
     answers = [model(images).argmax(1) for images in batches]
-    found = {eraser: {"dataset": data.label, "n": len(data), "explanations": {}} for eraser in erasers}
+    found = {
+        eraser: {"dataset": data.label, "n": len(data), "explanations": {}}
+        for eraser in erasers
+    }
     for explanation in tqdm(wanted, desc=name):
-        values = {eraser: {"deletion": [], "insertion": [], "stay": []} for eraser in erasers}
+        values = {
+            eraser: {"deletion": [], "insertion": [], "stay": []} for eraser in erasers
+        }
         for i, (images, classes) in enumerate(zip(batches, answers, strict=True)):
             scores = SCORES[explanation](model, images, classes, i)
-            kept = scores.argsort(dim=1, descending=True, stable=True)[:, model.cfg.num_patches // 4 :]
+            kept = scores.argsort(dim=1, descending=True, stable=True)[
+                :, model.cfg.num_patches // 4 :
+            ]
             for eraser, of in values.items():
-                for kind, curve in (("deletion", deletion_curve), ("insertion", insertion_curve)):
-                    of[kind] += curve_area(curve(model, images, scores, classes, erase=eraser)).tolist()
+                for kind, curve in (
+                    ("deletion", deletion_curve),
+                    ("insertion", insertion_curve),
+                ):
+                    of[kind] += curve_area(
+                        curve(model, images, scores, classes, erase=eraser)
+                    ).tolist()
                 stays = answer_with(model, images, kept, eraser).argmax(1) == classes
                 of["stay"] += stays.float().tolist()
         for eraser, of in values.items():
-            found[eraser]["explanations"][explanation] = {kind: summarize(each) for kind, each in of.items()}
+            found[eraser]["explanations"][explanation] = {
+                kind: summarize(each) for kind, each in of.items()
+            }
     return found
 
 
@@ -92,9 +114,15 @@ def main() -> None:
         for eraser, found in measure(name, erasers, wanted).items():
             rows = kinds.get(eraser, {}).get("explanations", {})
             kinds[eraser] = {**found, "explanations": rows | found["explanations"]}
-        labels = {found["dataset"] for kinds in models.values() for found in kinds.values()}
+        labels = {
+            found["dataset"] for kinds in models.values() for found in kinds.values()
+        }
         header = provenance(" and ".join(sorted(labels)), torch.device("cpu"), "fp32")
-        record = {"name": "faithfulness", **header, "command": "python -m tools.measure.faithfulness"}
+        record = {
+            "name": "faithfulness",
+            **header,
+            "command": "python -m tools.measure.faithfulness",
+        }
         write_json(path, {**record, "models": models})
 
 

@@ -15,7 +15,9 @@ from vitlib.evidence import RESULTS, load_results
 from vitlib.weights.pretrained import load_pretrained, save_pretrained
 from vitworkshop.cli.train import read_test
 
-TOLD = "name command hardware precision seed seconds final epochs".split()  # of each earlier stage
+TOLD = (
+    "name command hardware precision seed seconds final epochs".split()
+)  # of each earlier stage
 
 
 def main() -> None:
@@ -32,7 +34,10 @@ def main() -> None:
         )
     *earlier, last = map(Path, args.stages)
     model, card = load_pretrained(str(last))
-    told = [{key: load_results(path.name, path.parent)[key] for key in TOLD} for path in earlier]
+    told = [
+        {key: load_results(path.name, path.parent)[key] for key in TOLD}
+        for path in earlier
+    ]
     card |= {"name": args.name, "stages": told, "final": {}}
     weights = save_pretrained(model, card, RESULTS)
     test = load_dataset(card["recipe"]["data"], "test")

@@ -36,10 +36,14 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
     swapped = list(range(GRID**2))
     swapped[half[0]], swapped[half[1]] = half[1], half[0]
     border = [n for n in range(GRID**2) if n // GRID in (0, 7) or n % GRID in (0, 7)]
-    columns = torch.rand(GRID, GRID, generator=draw).argsort(1)  # of each row, in a random order
+    columns = torch.rand(GRID, GRID, generator=draw).argsort(
+        1
+    )  # of each row, in a random order
     upside = PLACES.roll(4, 0)
     blocks = torch.randperm(GRID**2 // 4, generator=draw).view(GRID // 2, GRID // 2)
-    corners = blocks // (GRID // 2) * 2 * GRID + blocks % (GRID // 2) * 2  # where a block of 2 x 2 begins
+    corners = (
+        blocks // (GRID // 2) * 2 * GRID + blocks % (GRID // 2) * 2
+    )  # where a block of 2 x 2 begins
     inside = torch.tensor([[0, 1], [GRID, GRID + 1]])
     whole = (corners[:, None, :, None] + inside[None, :, None, :]).reshape(GRID, GRID)
     return {
@@ -53,7 +57,9 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
         "move 2 x 2 blocks at random": {"order": whole.flatten().tolist()},
         "swap left and right": {"order": PLACES.roll(4, 1).flatten().tolist()},
         "swap top and bottom": {"order": upside.flatten().tolist()},
-        "swap top and bottom, shuffle inside rows": {"order": upside.gather(1, columns).flatten().tolist()},
+        "swap top and bottom, shuffle inside rows": {
+            "order": upside.gather(1, columns).flatten().tolist()
+        },
         "mirror": {"order": PLACES.flip(1).flatten().tolist()},
         "positions to zero": {"positions": "none"},
         "shuffle all, positions to zero": {"order": shuffled, "positions": "none"},
@@ -65,14 +71,21 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
     }
 
 
-def answers(model, images: torch.Tensor, paint: list[int] | tuple = (), **what) -> torch.Tensor:
+def answers(
+    model, images: torch.Tensor, paint: list[int] | tuple = (), **what
+) -> torch.Tensor:
     """The predicted classes (n,) of uint8 images (n, 3, H, W)."""
     if paint:
         images = images.clone()
         for n in paint:
             row, col = n // GRID * P, n % GRID * P
             images[:, :, row : row + P, col : col + P] = 128
-    return torch.cat([intervene(model, normalize(batch), **what).argmax(1) for batch in images.split(250)])
+    return torch.cat(
+        [
+            intervene(model, normalize(batch), **what).argmax(1)
+            for batch in images.split(250)
+        ]
+    )
 
 
 def unseen(name: str) -> Dataset:
@@ -80,7 +93,9 @@ def unseen(name: str) -> Dataset:
     if name.startswith("cifar10"):
         held = load_dataset("cifar10").hold_out(2500)[1]
         return replace(held, images=held.images[:IMAGES], labels=held.labels[:IMAGES])
-    return Dataset(*load_drawn10("test", n=IMAGES, seed=1), DRAWN10_CLASSES, "Drawn-10", "drawn10")
+    return Dataset(
+        *load_drawn10("test", n=IMAGES, seed=1), DRAWN10_CLASSES, "Drawn-10", "drawn10"
+    )
 
 
 def measure(name: str) -> dict:
@@ -90,12 +105,17 @@ def measure(name: str) -> dict:
     plain, found = answers(model, data.images), {}
     for seed in range(SEEDS):
         draw = torch.Generator().manual_seed(seed)
-        for what, arguments in interventions(draw, model.cfg.num_heads, model.cfg.depth).items():
+        for what, arguments in interventions(
+            draw, model.cfg.num_heads, model.cfg.depth
+        ).items():
             got = answers(model, data.images, **arguments)
             entry = found.setdefault(what, {"changed": [], "accuracy": []})
             entry["changed"].append((got != plain).double().mean().item())
             entry["accuracy"].append((got == data.labels).double().mean().item())
-    rows = {what: {key: summarize(values) for key, values in entry.items()} for what, entry in found.items()}
+    rows = {
+        what: {key: summarize(values) for key, values in entry.items()}
+        for what, entry in found.items()
+    }
     accuracy = (plain == data.labels).double().mean().item()
     return {
         "dataset": data.label,
@@ -108,8 +128,14 @@ def measure(name: str) -> dict:
 
 def lens(model, images: torch.Tensor) -> list[float]:
     """The share of images whose answer, read after 0, 1, ... blocks, is the last one."""
-    read = (lambda x: x[:, :, 0]) if model.cfg.global_pool == "token" else (lambda x: x[:, :, 1:].mean(2))
-    logits = [read(logit_lens(model, normalize(batch))) for batch in images.split(250)]  # (L + 1, B, K) each
+    read = (
+        (lambda x: x[:, :, 0])
+        if model.cfg.global_pool == "token"
+        else (lambda x: x[:, :, 1:].mean(2))
+    )
+    logits = [
+        read(logit_lens(model, normalize(batch))) for batch in images.split(250)
+    ]  # (L + 1, B, K) each
     steps = torch.cat(logits, dim=1).argmax(-1)
     return (steps == steps[-1]).double().mean(1).tolist()
 
@@ -123,7 +149,9 @@ def main() -> None:
             print(f"{name}: CIFAR-10 is not here; what was measured before stays")
             continue
         models[name] = measure(name)
-    datasets = " and ".join(dict.fromkeys(entry["dataset"] for entry in models.values()))
+    datasets = " and ".join(
+        dict.fromkeys(entry["dataset"] for entry in models.values())
+    )
     header = provenance(datasets, torch.device("cpu"), "fp32")
     record = {"name": "lab", **header, "command": "python -m tools.measure.lab"}
     record["models"] = {name: models[name] for name in LABS if name in models}

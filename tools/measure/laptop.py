@@ -25,7 +25,11 @@ from vitlib.train.loop import train_model
 from vitlib.train.recipe import recipe
 
 N, ALL = 1280, 50_000
-AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+AVX2 = {
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+}
 KERNELS = {"its own": {}, "AVX2": AVX2}
 
 
@@ -50,9 +54,20 @@ def main() -> None:
         held = patch.dict(os.environ, KERNELS[kernels])
         with held, ProcessPoolExecutor(1, get_context("spawn")) as pool:
             took = round(pool.submit(core_minutes, precision).result(), 1)
-        rows.append({"machine": here, "kernels": kernels, "precision": precision, "core_minutes": took})
+        rows.append(
+            {
+                "machine": here,
+                "kernels": kernels,
+                "precision": precision,
+                "core_minutes": took,
+            }
+        )
         print(rows[-1], flush=True)
-    about = {"name": "laptop-times", **header, "command": "python -m tools.measure.laptop"}
+    about = {
+        "name": "laptop-times",
+        **header,
+        "command": "python -m tools.measure.laptop",
+    }
     write_json(path, {**about, "rows": rows})
 
 

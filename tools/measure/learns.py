@@ -86,7 +86,10 @@ def in_torch(tab, made: dict, task: str, off: dict) -> tuple[float, int]:
     """The same run in PyTorch: accuracy and steps."""
     positions = {} if off.get("positions", True) else {"pos_embed": "none"}
     model = VisionTransformer(ViTConfig(**made["config"], **positions))
-    state = {name: torch.tensor(w["values"]).reshape(w["shape"]) for name, w in made["weights"].items()}
+    state = {
+        name: torch.tensor(w["values"]).reshape(w["shape"])
+        for name, w in made["weights"].items()
+    }
     model.load_state_dict({name: state[name] for name in model.state_dict()})
     optimizer, step = build_optimizer(model, Recipe(lr=3e-3, weight_decay=0.01)), 0
     while step < STEPS:
@@ -123,26 +126,39 @@ def main() -> None:
     torch.set_num_threads(1)
     path = RESULTS / "learns.json"
     cells = load_results("learns")["cells"] if path.is_file() else {}
-    todo = [(seed, task, name) for seed in range(SEEDS) for task in TASKS for name in OFF]
+    todo = [
+        (seed, task, name) for seed in range(SEEDS) for task in TASKS for name in OFF
+    ]
     with launched() as browser:
         tab = browser.new_page()
         for script in ENGINE:
             tab.add_script_tag(path=SCRIPTS / script)
         for seed, task, name in tqdm(todo, desc="cells"):
-            cell = cells.setdefault(task, {}).setdefault(name, {"page": [], "PyTorch": []})
+            cell = cells.setdefault(task, {}).setdefault(
+                name, {"page": [], "PyTorch": []}
+            )
             if len(cell["PyTorch"]) > seed:
                 continue
             scatter = 0.02 if task == "where" else 1  # as the page has it
-            made = tab.evaluate(BEGIN, {"task": task, "seed": seed, "scatter": scatter, **OFF[name]})
+            made = tab.evaluate(
+                BEGIN, {"task": task, "seed": seed, "scatter": scatter, **OFF[name]}
+            )
             for engine, (accuracy, steps) in (
                 ("page", in_page(tab)),
                 ("PyTorch", in_torch(tab, made, task, OFF[name])),
             ):
-                cell[engine].append({"seed": seed, "accuracy": accuracy, "steps": steps})
+                cell[engine].append(
+                    {"seed": seed, "accuracy": accuracy, "steps": steps}
+                )
             header = provenance("drawn by the page", torch.device("cpu"), "fp32")
             write_json(
                 path,
-                {"name": "learns", **header, "command": "python -m tools.measure.learns", "cells": cells},
+                {
+                    "name": "learns",
+                    **header,
+                    "command": "python -m tools.measure.learns",
+                    "cells": cells,
+                },
             )
 
 

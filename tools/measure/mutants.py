@@ -43,15 +43,27 @@ TABLE = ROOT / "tools/measure/mutants.toml"
 DONE = BUILD / "mutants.jsonl"
 FIGURES = ROOT / "tools/measure/mutants.json"
 COMMAND = f"{sys.executable} -m pytest -x -q -p no:cacheprovider"
-NONSENSE = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")  # between numbers they only raise errors
+NONSENSE = (
+    "RShift",
+    "LShift",
+    "BitOr",
+    "BitAnd",
+    "BitXor",
+)  # between numbers they only raise errors
 
 
 def own_tests(module: str, table: dict) -> list[str]:
     """A module's own tests: what the table says, or the file called like it; test_checks where calls are checked."""
     names = list(table.get(module, [Path(module).stem]))
-    if "@checked" in (ROOT / module).read_text(encoding="utf-8") and "checks" not in names:
+    if (
+        "@checked" in (ROOT / module).read_text(encoding="utf-8")
+        and "checks" not in names
+    ):
         names.append("checks")
-    there = {path.stem: str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    there = {
+        path.stem: str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+    }
     for name in names:
         if f"test_{name}" not in there:
             raise FileNotFoundError(
@@ -63,7 +75,11 @@ def own_tests(module: str, table: dict) -> list[str]:
 def annotations(source: str) -> set[tuple[int, int]]:
     """The (line, column) of everything in annotations."""
     nodes = list(ast.walk(ast.parse(source)))
-    types = [getattr(node, field, None) for node in nodes for field in ("annotation", "returns")]
+    types = [
+        getattr(node, field, None)
+        for node in nodes
+        for field in ("annotation", "returns")
+    ]
     return {
         (line, column)
         for node in types
@@ -80,9 +96,14 @@ def draw(module: str, n: int) -> list[MutationSpec]:
         init([Path(module)], work, {})
         found = [change for item in work.work_items for change in item.mutations]
         work.close()
-    spared, places = annotations(Path(module).read_text(encoding="utf-8")), defaultdict(list)
+    spared, places = (
+        annotations(Path(module).read_text(encoding="utf-8")),
+        defaultdict(list),
+    )
     for change in found:
-        if change.start_pos not in spared and not change.operator_name.endswith(NONSENSE):
+        if change.start_pos not in spared and not change.operator_name.endswith(
+            NONSENSE
+        ):
             places[change.start_pos].append(change)
     rng = random.Random(module)
     drawn = rng.sample(sorted(places), min(n, len(places)))
@@ -93,7 +114,11 @@ def enter_copy() -> None:
     """Copies the tree, with what is not committed yet, for a process of its own, which then works there."""
     copy = tempfile.mkdtemp(dir=os.environ["MUTANTS"])
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    files = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    files = (
+        subprocess.run(listed, cwd=ROOT, capture_output=True, check=True)
+        .stdout.decode()
+        .split("\0")
+    )
     for file in filter(lambda name: name and (ROOT / name).is_file(), files):
         target = Path(copy, file)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +132,9 @@ def seconds(file: str) -> float:
     began = time.monotonic()
     ran = subprocess.run([*COMMAND.split(), file], capture_output=True, text=True)
     if ran.returncode:
-        raise RuntimeError(f"{file} fails where nothing was changed:\n{ran.stdout[-2000:]}")
+        raise RuntimeError(
+            f"{file} fails where nothing was changed:\n{ran.stdout[-2000:]}"
+        )
     return time.monotonic() - began
 
 
@@ -121,7 +148,11 @@ def attempt(change: MutationSpec, tests: list[str], limit: float) -> tuple[str, 
 
 def was_and_becomes(diff: str) -> dict[str, str]:
     """What a diff takes away, and what it puts there."""
-    kept = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    kept = [
+        line
+        for line in diff.splitlines()
+        if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    ]
     return {
         name: " ".join(line[1:].strip() for line in kept if line[0] == sign)
         for name, sign in (("was", "-"), ("becomes", "+"))
@@ -131,7 +162,9 @@ def was_and_becomes(diff: str) -> dict[str, str]:
 def changed(since: str) -> list[str]:
     """The modules that differ from a commit."""
     listed = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", *PACKAGES]
-    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    names = subprocess.run(
+        listed, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     return [name for name in names if name.endswith(".py")]
 
 
@@ -161,7 +194,12 @@ def try_all(todo: list[tuple[MutationSpec, str, list[str]]], jobs: int) -> list[
                 jobs_of[pool.submit(attempt, change, tests, limit)] = i
             for job in tqdm(as_completed(jobs_of), total=len(left), unit="change"):
                 i, (outcome, diff) = jobs_of[job], job.result()
-                row = {"mark": keys[i], "module": todo[i][1], "outcome": outcome, **was_and_becomes(diff)}
+                row = {
+                    "mark": keys[i],
+                    "module": todo[i][1],
+                    "outcome": outcome,
+                    **was_and_becomes(diff),
+                }
                 known[keys[i]] = row
                 with DONE.open("a", encoding="utf-8") as log:
                     log.write(json.dumps(row) + "\n")
@@ -173,11 +211,18 @@ def report(rows: list[dict], accepted: list[dict], everything: bool) -> int:
     fields = ("module", "was", "becomes")
     known = {tuple(one[field] for field in fields) for one in accepted}
     survived = [row for row in rows if row["outcome"] == "survived"]
-    gaps = [row for row in survived if tuple(row[field] for field in fields) not in known]
+    gaps = [
+        row for row in survived if tuple(row[field] for field in fields) not in known
+    ]
     for row in gaps:
         print(f"{row['module']}\n  - {row['was']}\n  + {row['becomes']}")
-    tried, lived = Counter(row["module"] for row in rows), Counter(row["module"] for row in survived)
-    modules = {module: [tried[module] - lived[module], tried[module]] for module in tried}
+    tried, lived = (
+        Counter(row["module"] for row in rows),
+        Counter(row["module"] for row in survived),
+    )
+    modules = {
+        module: [tried[module] - lived[module], tried[module]] for module in tried
+    }
     figures = {"accepted": len(survived) - len(gaps), "modules": modules}
     killed = len(rows) - len(survived)
     print(
@@ -191,14 +236,33 @@ def report(rows: list[dict], accepted: list[dict], everything: bool) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """Tries the changes and prints the survivors; 1 if there is one that the table does not accept."""
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("paths", nargs="*", help="modules, or folders of them (default: what has changed)")
-    p.add_argument("--all", action="store_true", help="every module; writes tools/measure/mutants.json")
-    p.add_argument("--since", default="HEAD~1", metavar="COMMIT", help="what `changed` is compared with")
+    p = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    p.add_argument(
+        "paths",
+        nargs="*",
+        help="modules, or folders of them (default: what has changed)",
+    )
+    p.add_argument(
+        "--all",
+        action="store_true",
+        help="every module; writes tools/measure/mutants.json",
+    )
+    p.add_argument(
+        "--since",
+        default="HEAD~1",
+        metavar="COMMIT",
+        help="what `changed` is compared with",
+    )
     p.add_argument("-n", type=int, default=3, help="changes in a module (default: 3)")
-    p.add_argument("--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)")
+    p.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)"
+    )
     args = p.parse_args(argv)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell's background job would ignore it
     os.chdir(ROOT)
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     modules = set()

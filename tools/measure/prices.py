@@ -37,7 +37,9 @@ def cost(study: Study, variant: str, job: Job) -> float:
     objective = OBJECTIVES[one.objective](one)
     torch.manual_seed(derive_seed(0, "init"))
     trainer = Trainer(objective.build(), objective, objective.recipe, data, val)
-    order = trainer.order(0).repeat(1 + (WARM + STEPS) * trainer.batch_size // len(data))
+    order = trainer.order(0).repeat(
+        1 + (WARM + STEPS) * trainer.batch_size // len(data)
+    )
     batches = order.split(trainer.batch_size)
     for index in batches[:WARM]:
         trainer.train_step(index)
@@ -58,13 +60,20 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     with TemporaryDirectory() as folder:
         places = {name: Path(folder) / name for name in PLAN}
-        for plan in make_plans(places, partial(load_dataset, split="train"), device="cpu"):
+        for plan in make_plans(
+            places, partial(load_dataset, split="train"), device="cpu"
+        ):
             every = tqdm(ways(plan.study).items(), desc=plan.name)
-            found[plan.name] = {way: round(cost(plan.study, names[0], plan.job), 1) for way, names in every}
+            found[plan.name] = {
+                way: round(cost(plan.study, names[0], plan.job), 1)
+                for way, names in every
+            }
     header = provenance("as in each study", torch.device("cpu"), "fp32") | {
         "command": "python -m tools.measure.prices"
     }
-    write_json(RESULTS / "prices.json", {"name": "prices", **header, "core_seconds": found})
+    write_json(
+        RESULTS / "prices.json", {"name": "prices", **header, "core_seconds": found}
+    )
 
 
 if __name__ == "__main__":

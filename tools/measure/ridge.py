@@ -39,10 +39,17 @@ def plain(name: str, job: Job) -> Parts:
     """The study's pictures, and of variants that see fewer, those."""
     if job.val is None:
         return
-    sizes = {changes["n_train"] for changes in STUDIES[name].variants.values() if "n_train" in changes}
+    sizes = {
+        changes["n_train"]
+        for changes in STUDIES[name].variants.values()
+        if "n_train" in changes
+    }
     for n in sorted(sizes):
         drawn = [draw_images(job.data, n, seed) for seed in SEEDS]
-        yield f"*, {n:,} images*", [(Dataset(one.images[:n], one.labels[:n]), job.val) for one in drawn]
+        yield (
+            f"*, {n:,} images*",
+            [(Dataset(one.images[:n], one.labels[:n]), job.val) for one in drawn],
+        )
     if not sizes:
         yield "*", [(job.data, job.val)]
 
@@ -50,7 +57,10 @@ def plain(name: str, job: Job) -> Parts:
 def transfer(_name: str, job: Job) -> Parts:
     """The task's pictures, those of each seed."""
     task, val = (of_classes(one, KNOWN) for one in (job.data, job.val) if one)
-    few = [Dataset(*split_validation(task.images, task.labels, PICTURES, seed)[1]) for seed in SEEDS]
+    few = [
+        Dataset(*split_validation(task.images, task.labels, PICTURES, seed)[1])
+        for seed in SEEDS
+    ]
     yield "*", [(one, val) for one in few]
 
 
@@ -64,7 +74,10 @@ def clinic(_name: str, job: Job) -> Parts:
     """The drawings of four kinds; the last quarter is judged."""
     mine = of_classes(job.data, 10 - KINDS)
     n = len(mine) * 3 // 4
-    learned, judged = (Dataset(mine.images[part], mine.labels[part]) for part in (slice(n), slice(n, None)))
+    learned, judged = (
+        Dataset(mine.images[part], mine.labels[part])
+        for part in (slice(n), slice(n, None))
+    )
     yield "*", [(learned, judged)]
 
 
@@ -76,10 +89,17 @@ def resolution(_name: str, _job: Job) -> Parts:
 
 def mirrored(data: Dataset) -> Dataset:
     """The pictures, and each of them mirrored left to right."""
-    return Dataset(torch.cat([data.images, data.images.flip(-1)]), data.labels.repeat(2))
+    return Dataset(
+        torch.cat([data.images, data.images.flip(-1)]), data.labels.repeat(2)
+    )
 
 
-OWN = {"transfer": transfer, "masked": masked, "clinic": clinic, "resolution": resolution}
+OWN = {
+    "transfer": transfer,
+    "masked": masked,
+    "clinic": clinic,
+    "resolution": resolution,
+}
 
 
 def main() -> None:
@@ -90,13 +110,17 @@ def main() -> None:
         for name, study in tqdm(STUDIES.items()):
             if study.choosing:
                 continue
-            (plan,) = make_plans({name: Path(folder)}, partial(load_dataset, split="train"))
+            (plan,) = make_plans(
+                {name: Path(folder)}, partial(load_dataset, split="train")
+            )
             for pattern, pairs in OWN.get(name, plain)(name, plan.job):
                 flips = study.base is not None and study.base.flip
                 seen = [(mirrored(data) if flips else data, val) for data, val in pairs]
                 scores = [
                     evaluate(
-                        Pixels(data.images, data.labels, 1 + int(data.labels.max())), val.images, val.labels
+                        Pixels(data.images, data.labels, 1 + int(data.labels.max())),
+                        val.images,
+                        val.labels,
                     )
                     for data, val in seen
                 ]

@@ -19,12 +19,26 @@ from vitlib.checks import check_choice, checked
 __all__ = ["CIFAR10_CLASSES", "fetch_cifar10", "find_cifar10", "load_cifar10"]
 
 #: The classes of CIFAR-10, in the order of its labels. Source: chapter 09.
-CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CIFAR10_CLASSES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
 CIFAR10_URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
 CIFAR10_MD5 = "c32a1d4ab5d03f1284b67883e8d87530"
 CIFAR10_BYTES = 170_052_171
 _CIFAR10_FOLDER = "cifar-10-batches-bin"
-_CIFAR10_FILES = {"train": [f"data_batch_{i}.bin" for i in range(1, 6)], "test": ["test_batch.bin"]}
+_CIFAR10_FILES = {
+    "train": [f"data_batch_{i}.bin" for i in range(1, 6)],
+    "test": ["test_batch.bin"],
+}
 _RECORD = 1 + 3 * 32 * 32  # a label byte, then the red, green and blue planes
 _BATCH = 10_000  # records in every file
 FETCH = "`python -m vitlib data cifar10`"
@@ -66,10 +80,14 @@ def load_cifar10(
     folder = find_cifar10(root)
     if folder is None:
         searched = " or ".join(map(str, data_folders(root)))
-        fix = f"download it with {FETCH}, or set VITLIB_DATA to the folder that holds it"
+        fix = (
+            f"download it with {FETCH}, or set VITLIB_DATA to the folder that holds it"
+        )
         others = "load_dataset('drawn10') needs no download"
         raise FileNotFoundError(f"no {_CIFAR10_FOLDER} in {searched}; {fix} ({others})")
-    records = np.concatenate([_read_batch(folder / name) for name in _CIFAR10_FILES[split]])
+    records = np.concatenate(
+        [_read_batch(folder / name) for name in _CIFAR10_FILES[split]]
+    )
     labels = torch.from_numpy(records[:, 0].astype(np.int64))
     images = torch.from_numpy(records[:, 1:].copy())  # (n, 3072)
     return images.view(-1, 3, 32, 32), labels
@@ -98,25 +116,38 @@ def _read_batch(path: Path) -> np.ndarray:
     """One file's records, uint8 (10000, 3073), its size and labels checked."""
     fix = f"delete {path.parent} and run {FETCH}"
     if not path.is_file():
-        raise ValueError(f"CIFAR-10 is not whole: expected {path}, got no such file; {fix}")
+        raise ValueError(
+            f"CIFAR-10 is not whole: expected {path}, got no such file; {fix}"
+        )
     size = path.stat().st_size
     if size != _BATCH * _RECORD:
-        raise ValueError(f"{path} is damaged: expected {_BATCH * _RECORD} bytes, got {size}; {fix}")
+        raise ValueError(
+            f"{path} is damaged: expected {_BATCH * _RECORD} bytes, got {size}; {fix}"
+        )
     records = np.fromfile(path, np.uint8).reshape(_BATCH, _RECORD)
     if records[:, 0].max() > 9:
-        raise ValueError(f"{path} is damaged: expected labels 0 to 9, got {records[:, 0].max()}; {fix}")
+        raise ValueError(
+            f"{path} is damaged: expected labels 0 to 9, got {records[:, 0].max()}; {fix}"
+        )
     return records
 
 
 def cifar10_label(folder: Path) -> str:
     """What to call this copy: the first line of its label.txt, or CIFAR-10."""
     file = folder / "label.txt"
-    lines = file.read_text(encoding="utf-8", errors="replace").split("\n") if file.is_file() else [""]
+    lines = (
+        file.read_text(encoding="utf-8", errors="replace").split("\n")
+        if file.is_file()
+        else [""]
+    )
     return lines[0].strip() or "CIFAR-10"
 
 
 def fetch_cifar10(
-    root: str | Path | None = None, urls: Sequence[str] | None = None, *, progress: bool = True
+    root: str | Path | None = None,
+    urls: Sequence[str] | None = None,
+    *,
+    progress: bool = True,
 ) -> Path:
     """Downloads CIFAR-10's official binary archive and unpacks it, unless it is already there and whole.
 
@@ -138,7 +169,10 @@ def fetch_cifar10(
 
     Source: chapter 09.
     """
-    from vitlib.data.download import download, unpack  # urllib and tarfile: only those who fetch pay for them
+    from vitlib.data.download import (
+        download,
+        unpack,
+    )  # urllib and tarfile: only those who fetch pay for them
 
     folder = data_folders(root)[0]
     target = folder / _CIFAR10_FOLDER
@@ -146,12 +180,22 @@ def fetch_cifar10(
     with contextlib.suppress(ValueError):  # absent, or damaged and to be replaced
         check_cifar10(target)
         return target
-    needed = CIFAR10_BYTES + 6 * _BATCH * _RECORD - (part.stat().st_size if part.exists() else 0)
-    free = shutil.disk_usage(next(p for p in (folder, *folder.absolute().parents) if p.exists())).free
+    needed = (
+        CIFAR10_BYTES
+        + 6 * _BATCH * _RECORD
+        - (part.stat().st_size if part.exists() else 0)
+    )
+    free = shutil.disk_usage(
+        next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    ).free
     if free < needed:
         got = f"{free / 1e6:.0f}; make room, or choose another folder with --root"
-        raise OSError(f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {got}")
-    download(mirrors() if urls is None else urls, part, CIFAR10_BYTES, CIFAR10_MD5, progress)
+        raise OSError(
+            f"no space left: expected {needed / 1e6:.0f} MB free in {folder}, got {got}"
+        )
+    download(
+        mirrors() if urls is None else urls, part, CIFAR10_BYTES, CIFAR10_MD5, progress
+    )
     unpack(part, target, check_cifar10)
     part.unlink()
     return target

@@ -12,10 +12,30 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Shaped, UInt8
 from torch import Tensor
 
-from vitlib.checks import Size, SmallSeed, as_pair, check_between, check_choice, check_value, checked
-from vitlib.data.cifar10 import CIFAR10_CLASSES, cifar10_label, find_cifar10, load_cifar10
+from vitlib.checks import (
+    Size,
+    SmallSeed,
+    as_pair,
+    check_between,
+    check_choice,
+    check_value,
+    checked,
+)
+from vitlib.data.cifar10 import (
+    CIFAR10_CLASSES,
+    cifar10_label,
+    find_cifar10,
+    load_cifar10,
+)
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
-from vitlib.tensors import as_labels, check_dense, check_dtype, check_images, check_pixels, check_unit
+from vitlib.tensors import (
+    as_labels,
+    check_dense,
+    check_dtype,
+    check_images,
+    check_pixels,
+    check_unit,
+)
 
 __all__ = ["Dataset", "denormalize", "load_dataset", "normalize", "split_validation"]
 
@@ -46,7 +66,11 @@ class Dataset:
     name: str = "custom"
 
     def __post_init__(self) -> None:
-        images = torch.from_numpy(self.images) if isinstance(self.images, np.ndarray) else self.images
+        images = (
+            torch.from_numpy(self.images)
+            if isinstance(self.images, np.ndarray)
+            else self.images
+        )
         check_images(images)
         check_value("classes", self.classes, Sequence)
         labels = as_labels(self.labels, len(images), len(self.classes))
@@ -58,17 +82,24 @@ class Dataset:
     def hold_out(self, n: int) -> tuple[Dataset, Dataset]:
         """What is left to train on, and n images held out; see `split_validation`."""
         parts = split_validation(self.images, self.labels, n)
-        rest, held = (replace(self, images=images, labels=labels) for images, labels in parts)
+        rest, held = (
+            replace(self, images=images, labels=labels) for images, labels in parts
+        )
         return rest, held
 
     def resize(self, img_size: Size) -> Dataset:
         """The same images at another size, in pixels; see `resize_images`."""
-        return replace(self, images=resize_images(self.images, as_pair("img_size", img_size)))
+        return replace(
+            self, images=resize_images(self.images, as_pair("img_size", img_size))
+        )
 
 
 @checked
 def load_dataset(
-    name: str = "auto", split: str = "train", n: int | None = None, root: str | Path | None = None
+    name: str = "auto",
+    split: str = "train",
+    n: int | None = None,
+    root: str | Path | None = None,
 ) -> Dataset:
     """CIFAR-10 or Drawn-10, with their names and label.
 
@@ -91,11 +122,20 @@ def load_dataset(
     images, labels = load_cifar10(split, root)
     if n is not None:
         check_between("n", n, 1, len(images), f" for CIFAR-10's {split} split")
-    return Dataset(images[:n], labels[:n], CIFAR10_CLASSES, cifar10_label(Path(folder or "")), "cifar10")
+    return Dataset(
+        images[:n],
+        labels[:n],
+        CIFAR10_CLASSES,
+        cifar10_label(Path(folder or "")),
+        "cifar10",
+    )
 
 
 def split_validation(
-    images: Shaped[Tensor, "N ..."], labels: Int64[Tensor, " N"], n: int = 5000, seed: SmallSeed = 0
+    images: Shaped[Tensor, "N ..."],
+    labels: Int64[Tensor, " N"],
+    n: int = 5000,
+    seed: SmallSeed = 0,
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Holds n images out of a training set, each class in proportion.
 
@@ -128,20 +168,32 @@ def split_validation(
         rank[members] = (np.arange(len(members)) + 0.5) / len(members)
     order = torch.from_numpy(shuffled[np.argsort(rank, kind="stable")])
     parts = [part.sort().values for part in (order[n:], order[:n])]
-    train, val = ((images[i.to(images.device)], labels[i.to(labels.device)]) for i in parts)
+    train, val = (
+        (images[i.to(images.device)], labels[i.to(labels.device)]) for i in parts
+    )
     return train, val
 
 
-def resize_images(images: UInt8[Tensor, "n C H W"], size: tuple[int, int]) -> UInt8[Tensor, "n C H2 W2"]:
+def resize_images(
+    images: UInt8[Tensor, "n C H W"], size: tuple[int, int]
+) -> UInt8[Tensor, "n C H2 W2"]:
     """Images at another size: bicubic, antialiased, uint8 (n, C, H, W) -> (n, C, *size)."""
     size = as_pair("size", size)
     check_images(images)
-    check_dtype(images, "uint8", "make floats in [0, 1] so: (255 * images).round().to(torch.uint8)")
+    check_dtype(
+        images,
+        "uint8",
+        "make floats in [0, 1] so: (255 * images).round().to(torch.uint8)",
+    )
     if tuple(images.shape[-2:]) == tuple(size):
         return images
     new = images.new_empty(*images.shape[:2], *size)
-    for part, out in zip(images.split(1000), new.split(1000), strict=True):  # floats are four times as big
-        big = F.interpolate(part.float(), size=tuple(size), mode="bicubic", antialias=True)
+    for part, out in zip(
+        images.split(1000), new.split(1000), strict=True
+    ):  # floats are four times as big
+        big = F.interpolate(
+            part.float(), size=tuple(size), mode="bicubic", antialias=True
+        )
         out.copy_(big.round().clamp(0, 255))
     return new
 
@@ -175,7 +227,9 @@ def normalize(
     if images.dtype == torch.uint8:
         images = images.to(torch.get_default_dtype()) / 255
     check_unit(images)
-    return (images - _per_channel("mean", mean, images)) / _per_channel("std", std, images)
+    return (images - _per_channel("mean", mean, images)) / _per_channel(
+        "std", std, images
+    )
 
 
 def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
@@ -188,7 +242,9 @@ def to_float(images: Shaped[Tensor, "B C H W"]) -> Float[Tensor, "B C H W"]:
 
 
 def denormalize(
-    images: Float[Tensor, "*B C H W"], mean: float | Sequence[float] = 0.5, std: float | Sequence[float] = 0.5
+    images: Float[Tensor, "*B C H W"],
+    mean: float | Sequence[float] = 0.5,
+    std: float | Sequence[float] = 0.5,
 ) -> Float[Tensor, "*B C H W"]:
     """The inverse of `normalize`, for looking at what a model was given.
 
@@ -208,17 +264,27 @@ def denormalize(
     check_images(images, "... C H W")
     check_dense("images", images)
     check_dtype(images, "normalised float", "uint8 images need no denormalize")
-    return (images * _per_channel("std", std, images) + _per_channel("mean", mean, images)).clamp(0, 1)
+    return (
+        images * _per_channel("std", std, images) + _per_channel("mean", mean, images)
+    ).clamp(0, 1)
 
 
 def _per_channel(what: str, value: float | Sequence[float], images: Tensor) -> Tensor:
     """A number, or one for each channel, as (1 or C, 1, 1)."""
     try:
-        numbers = torch.as_tensor(value, dtype=images.dtype, device=images.device).reshape(-1)
+        numbers = torch.as_tensor(
+            value, dtype=images.dtype, device=images.device
+        ).reshape(-1)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"expected {what} as numbers, got {value!r:.80}; try 0.5") from error
+        raise ValueError(
+            f"expected {what} as numbers, got {value!r:.80}; try 0.5"
+        ) from error
     if len(numbers) not in (1, images.shape[-3]):
-        raise ValueError(f"expected one {what}, or {images.shape[-3]} (one a channel), got {len(numbers)}")
+        raise ValueError(
+            f"expected one {what}, or {images.shape[-3]} (one a channel), got {len(numbers)}"
+        )
     if not (numbers.isfinite() & ((numbers > 0) | (what == "mean"))).all():
-        raise ValueError(f"expected {what}{' above 0' * (what == 'std')}, got {numbers.tolist()}; try 0.5")
+        raise ValueError(
+            f"expected {what}{' above 0' * (what == 'std')}, got {numbers.tolist()}; try 0.5"
+        )
     return numbers[:, None, None]  # (C,) -> (C, 1, 1)

@@ -26,12 +26,16 @@ class DiskError(OSError):
     """The disk is full or may not be written; the message says what to do."""
 
 
-def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progress: bool = True) -> Path:
+def download(
+    urls: Sequence[str], path: str | Path, size: int, md5: str, progress: bool = True
+) -> Path:
     """One file, from the first address that has it; bytes are only ever appended, so that the same call goes on."""
     path = Path(path)
     for url in urls:
         if not url.startswith(("https://", "http://", "file:")):
-            raise ValueError(f"expected an address that starts with https://, http:// or file:, got {url!r}")
+            raise ValueError(
+                f"expected an address that starts with https://, http:// or file:, got {url!r}"
+            )
     reasons, wrong = [], None
     for url in urls:
         for _ in range(2):
@@ -44,7 +48,9 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
                 reasons.append(_reason(url, error))
                 break
             with open(path, "rb") as file:
-                got = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+                got = hashlib.file_digest(
+                    file, lambda: hashlib.md5(usedforsecurity=False)
+                ).hexdigest()
             if got == md5:
                 return path
             path.unlink()
@@ -55,7 +61,9 @@ def download(urls: Sequence[str], path: str | Path, size: int, md5: str, progres
         raise ValueError(wrong)
     reasons += [wrong] if wrong else []
     if path.exists():
-        reasons.append(f"{path.stat().st_size:,} of {size:,} bytes are kept, the same command goes on there")
+        reasons.append(
+            f"{path.stat().st_size:,} of {size:,} bytes are kept, the same command goes on there"
+        )
     name = path.name.removesuffix(".part")
     raise ConnectionError(f"could not download {name}: {'; '.join(reasons)}")
 
@@ -65,13 +73,19 @@ def _reason(url: str, error: Exception) -> str:
     reason, ask = getattr(error, "reason", None) or error, ""
     if isinstance(reason, ssl.SSLError):
         ask = " (no secure connection: is the clock right, is a log-in page or a proxy in the way? for the proxy's "
-        ask += "certificates set SSL_CERT_FILE; on a Mac run Install Certificates.command)"
-    elif type(error) in (urllib.error.URLError, TimeoutError) and not url.startswith("file:"):
+        ask += (
+            "certificates set SSL_CERT_FILE; on a Mac run Install Certificates.command)"
+        )
+    elif type(error) in (urllib.error.URLError, TimeoutError) and not url.startswith(
+        "file:"
+    ):
         ask = " (is there a network?)"
     return f"{url}: {str(reason) or type(error).__name__}{ask}"
 
 
-def unpack(archive: str | Path, target: str | Path, check: Callable, limit: int = 1 << 30) -> Path:
+def unpack(
+    archive: str | Path, target: str | Path, check: Callable, limit: int = 1 << 30
+) -> Path:
     """Unpacks a .tar.gz of one folder, whole and with no word from `check` against it, or leaves what was there.
 
     Only plain files below a folder of the target's name are taken: one member that is a link or a device, lies
@@ -80,15 +94,21 @@ def unpack(archive: str | Path, target: str | Path, check: Callable, limit: int 
     archive, target = Path(archive), Path(target)
     if not hasattr(tarfile, "data_filter"):
         got = f"{platform.python_version()}; update"
-        raise ValueError(f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {got}")
-    staging = target.with_name(f".{target.name}.unpacking")  # fixed: the next run clears what a kill leaves
+        raise ValueError(
+            f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {got}"
+        )
+    staging = target.with_name(
+        f".{target.name}.unpacking"
+    )  # fixed: the next run clears what a kill leaves
     fresh = staging / target.name
 
     def only_data(member: tarfile.TarInfo, folder: str | Path) -> tarfile.TarInfo:
         nonlocal limit
         limit -= member.size
         if limit < 0:
-            raise ValueError(f"refused {archive}: more is in it than expected; download it again")
+            raise ValueError(
+                f"refused {archive}: more is in it than expected; download it again"
+            )
         inside = PurePosixPath(member.name).parts[:1] == (target.name,)
         if not inside or not (member.isfile() or member.isdir()):
             raise tarfile.FilterError(f"{member.name!r} is none")
@@ -106,9 +126,13 @@ def unpack(archive: str | Path, target: str | Path, check: Callable, limit: int 
             os.replace(fresh, target)
     except tarfile.FilterError as error:
         got = f"others ({error}); it is not the official one, download it again"
-        raise ValueError(f"refused the archive: expected plain files in {target.name}/, got {got}") from error
+        raise ValueError(
+            f"refused the archive: expected plain files in {target.name}/, got {got}"
+        ) from error
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{archive} is damaged ({error}); delete it and download it again") from error
+        raise ValueError(
+            f"{archive} is damaged ({error}); delete it and download it again"
+        ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return target
@@ -123,7 +147,13 @@ def _writing(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             fix = "make room, or choose another folder with --root"
             raise DiskError(f"no space left for {path}; {fix}") from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        if error.errno in (
+            errno.EACCES,
+            errno.EPERM,
+            errno.EROFS,
+            errno.ENOTDIR,
+            errno.EEXIST,
+        ):
             fix = "choose a folder of your own with --root or VITLIB_DATA"
             raise DiskError(f"cannot write {path} ({error.strerror}); {fix}") from error
         raise
@@ -135,7 +165,14 @@ def _fill(url: str, path: Path, size: int, progress: bool) -> None:
 
     have = path.stat().st_size if path.exists() else 0
     name = path.name.removesuffix(".part")
-    with tqdm(total=size, initial=have, desc=name, unit="B", unit_scale=True, disable=not progress) as bar:
+    with tqdm(
+        total=size,
+        initial=have,
+        desc=name,
+        unit="B",
+        unit_scale=True,
+        disable=not progress,
+    ) as bar:
         while have != size:
             broken = None
             try:
@@ -144,7 +181,9 @@ def _fill(url: str, path: Path, size: int, progress: bool) -> None:
                 broken = error
             before, have = have, path.stat().st_size if path.exists() else 0
             if have < size and have <= before:
-                raise broken or ConnectionError(f"the connection closed after {have:,} of {size:,} bytes")
+                raise broken or ConnectionError(
+                    f"the connection closed after {have:,} of {size:,} bytes"
+                )
             if have < size:
                 time.sleep(1)
 
@@ -154,29 +193,44 @@ def _stream(url: str, path: Path, have: int, size: int, bar) -> None:
     if have > size:
         path.unlink()
         have = 0
-    request = urllib.request.Request(url, headers={"User-Agent": "vitlib", "Accept-Encoding": "identity"})
+    request = urllib.request.Request(
+        url, headers={"User-Agent": "vitlib", "Accept-Encoding": "identity"}
+    )
     if have:
         request.add_header("Range", f"bytes={have}-")
     with urllib.request.urlopen(request, timeout=60) as response:
-        appended = have and (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
-        have, length = have if appended else 0, response.headers.get("Content-Length", "")
+        appended = have and (response.headers.get("Content-Range") or "").startswith(
+            f"bytes {have}-"
+        )
+        have, length = (
+            have if appended else 0,
+            response.headers.get("Content-Length", ""),
+        )
         total = have + int(length) if length.isdigit() else None
         page = response.headers.get_content_type() == "text/html"
         if total != size and (page or total is not None):
-            got = "a web page: does this network want you to log in?" if page else f"one of {total:,}"
+            got = (
+                "a web page: does this network want you to log in?"
+                if page
+                else f"one of {total:,}"
+            )
             raise OSError(f"expected a file of {size:,} bytes, got {got}")
         bar.n = have
         bar.refresh()
         # without a length it may be anything: kept only if it is whole
         target = path if appended or total else path.with_name(f"{path.name}.whole")
         try:
-            with _writing(path):  # closing, too: it tries once more to write what is in the buffer
+            with _writing(
+                path
+            ):  # closing, too: it tries once more to write what is in the buffer
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with open(target, "ab" if appended else "wb") as file:
                     while chunk := response.read(min(_CHUNK, size - have + 1)):
                         have += len(chunk)
                         if have > size:
-                            raise OSError(f"expected a file of {size:,} bytes, got more")
+                            raise OSError(
+                                f"expected a file of {size:,} bytes, got more"
+                            )
                         file.write(chunk)
                         file.flush()
                         bar.update(len(chunk))

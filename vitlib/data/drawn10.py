@@ -50,7 +50,9 @@ def load_drawn10(
 
 
 @checked
-def drawn10_masks(split: str, n: int | None = None, seed: SmallSeed = 0) -> Bool[Tensor, "n 32 32"]:
+def drawn10_masks(
+    split: str, n: int | None = None, seed: SmallSeed = 0
+) -> Bool[Tensor, "n 32 32"]:
     """Which pixels of each image the thing covers, by half or more: bool (n, 32, 32); arguments as for `load_drawn10`.
 
     Source: chapter 18.
@@ -73,7 +75,9 @@ def _paint(split: str, n: int | None, seed: int) -> tuple[Tensor, Tensor, Tensor
         block = labels[start : start + _BLOCK]
         for label in np.unique(block):
             members = start + np.flatnonzero(block == label)
-            images[members], masks[members] = _draw(_Dice(seed, split, members), _THINGS[label])
+            images[members], masks[members] = _draw(
+                _Dice(seed, split, members), _THINGS[label]
+            )
     return torch.from_numpy(images), torch.from_numpy(masks), torch.from_numpy(labels)
 
 
@@ -88,7 +92,9 @@ class _Dice:
     def __call__(self, low=0, high=1) -> np.ndarray:
         """float32 (n, 1, 1), uniform from low to high."""
         self.count += 1
-        bits = _mix(self.key + np.uint64(self.count * 0x9E3779B97F4A7C15 % 2**64)) >> np.uint64(40)
+        bits = _mix(
+            self.key + np.uint64(self.count * 0x9E3779B97F4A7C15 % 2**64)
+        ) >> np.uint64(40)
         share = (bits.astype(np.float32) / np.float32(2**24))[:, None, None]
         return low + (high - low) * share
 
@@ -100,7 +106,9 @@ class _Dice:
         """float32 (n, 32, 32), a number from -1/2 to 1/2 for each pixel."""
         steps = np.arange(1, 1025, dtype=np.uint64) * np.uint64(0xD1342543DE82EF95)
         bits = _mix(self.key[:, None] ^ steps) >> np.uint64(48)  # (n, 1024)
-        return (bits.astype(np.float32) / np.float32(2**16) - np.float32(0.5)).reshape(-1, 32, 32)
+        return (bits.astype(np.float32) / np.float32(2**16) - np.float32(0.5)).reshape(
+            -1, 32, 32
+        )
 
 
 def _mix(z: np.ndarray) -> np.ndarray:
@@ -113,14 +121,18 @@ def _mix(z: np.ndarray) -> np.ndarray:
 def _labels(split: str, n: int, seed: int) -> np.ndarray:
     """int64 (n,): each ten in a row are the ten classes, shuffled."""
     dice = _Dice(seed, split + "-10", np.arange(-(-n // 10)))
-    order = np.argsort(np.concatenate([dice()[:, 0] for _ in range(10)], axis=1), axis=1, kind="stable")
+    order = np.argsort(
+        np.concatenate([dice()[:, 0] for _ in range(10)], axis=1), axis=1, kind="stable"
+    )
     return order.reshape(-1)[:n].astype(np.int64)  # (tens, 10) -> (n,)
 
 
 def _disc(x, y, a, b=None):
     """A disc of radius a, or an ellipse with half-axes a and b (its distance is exact at the edge only)."""
     b = a if b is None else b
-    return (np.sqrt((x / a) ** 2 + (y / b) ** 2) - 1) * np.minimum(a, b, dtype=np.float32)
+    return (np.sqrt((x / a) ** 2 + (y / b) ** 2) - 1) * np.minimum(
+        a, b, dtype=np.float32
+    )
 
 
 def _box(x, y, a, b):
@@ -152,10 +164,16 @@ class _Scene:
 
     def __init__(self, dice: _Dice):
         self.dice = dice
-        self.day = dice.coin(0.9)  # dark things before a light sky, or light things before a dark one
-        self.sky = np.where(self.day, dice(0.62, 0.92), dice(0.12, 0.38))  # its brightness
+        self.day = dice.coin(
+            0.9
+        )  # dark things before a light sky, or light things before a dark one
+        self.sky = np.where(
+            self.day, dice(0.62, 0.92), dice(0.12, 0.38)
+        )  # its brightness
         self.canvas = np.empty((len(dice.key), 3, 32, 32), np.float32)
-        self.covered = np.zeros_like(self.canvas[:, 0])  # share of each pixel that was painted over
+        self.covered = np.zeros_like(
+            self.canvas[:, 0]
+        )  # share of each pixel that was painted over
         self.frame(0, 0, 1, 0)
         self.backdrop()
 
@@ -176,10 +194,15 @@ class _Scene:
     def colour(self, brightness, vivid=0.5):
         """A random hue with this brightness, (n, 3, 1, 1)."""
         hue = 6 * self.dice()
-        red, green, blue = (np.clip(np.abs((hue + k) % 6 - 3) - 1, 0, 1) for k in (0, 4, 2))
+        red, green, blue = (
+            np.clip(np.abs((hue + k) % 6 - 3) - 1, 0, 1) for k in (0, 4, 2)
+        )
         grey = 0.3 * red + 0.6 * green + 0.1 * blue
         strength = self.dice(0.1, vivid)
-        parts = [np.clip(brightness + (c - grey) * strength, 0, 1) for c in (red, green, blue)]
+        parts = [
+            np.clip(brightness + (c - grey) * strength, 0, 1)
+            for c in (red, green, blue)
+        ]
         return np.stack(parts, axis=1)
 
     def bold(self):
@@ -198,16 +221,33 @@ class _Scene:
         self.canvas += (dice(-0.12, 0.12) * self.y)[:, None]
         sun = _disc(self.x - dice(-1, 1), self.y - dice(-1, 0.2), dice(0.1, 0.3))
         self.paint(sun, self.faint(0.16), dice.coin())
-        hills = dice(-0.2, 0.2) * self.x + dice(-0.2, 0.2) * _wave(self.x * dice(0.2, 0.6) + dice())
-        ripples = dice(0, 0.06) * dice.coin() * _wave(self.y * dice(2, 4) + self.x * dice(-1, 1))
-        self.paint(dice(0.1, 0.9) + hills - self.y, self.faint(0.16) + ripples[:, None], dice(0.6, 1))
+        hills = dice(-0.2, 0.2) * self.x + dice(-0.2, 0.2) * _wave(
+            self.x * dice(0.2, 0.6) + dice()
+        )
+        ripples = (
+            dice(0, 0.06)
+            * dice.coin()
+            * _wave(self.y * dice(2, 4) + self.x * dice(-1, 1))
+        )
+        self.paint(
+            dice(0.1, 0.9) + hills - self.y,
+            self.faint(0.16) + ripples[:, None],
+            dice(0.6, 1),
+        )
         for _ in range(2):
             self.frame(dice(-1, 1), dice(-1, 1), dice(0.1, 0.25), dice(-3, 3))
-            pebble, plank = _disc(self.x, self.y, 1, dice(0.4, 1)), _box(self.x, self.y, 1, dice(0.2, 0.8))
-            self.paint(np.where(dice.coin(), pebble, plank), self.faint(0.15), dice.coin(0.6))
+            pebble, plank = (
+                _disc(self.x, self.y, 1, dice(0.4, 1)),
+                _box(self.x, self.y, 1, dice(0.2, 0.8)),
+            )
+            self.paint(
+                np.where(dice.coin(), pebble, plank), self.faint(0.15), dice.coin(0.6)
+            )
 
 
-def _draw(dice: _Dice, thing: Callable[[_Scene], None]) -> tuple[np.ndarray, np.ndarray]:
+def _draw(
+    dice: _Dice, thing: Callable[[_Scene], None]
+) -> tuple[np.ndarray, np.ndarray]:
     """The backdrop, the thing, then light and grain: uint8 (n, 3, 32, 32); bool (n, 32, 32) where the thing is."""
     s = _Scene(dice)
     size = dice(0.55, 0.85)
@@ -215,9 +255,15 @@ def _draw(dice: _Dice, thing: Callable[[_Scene], None]) -> tuple[np.ndarray, np.
     s.x = np.where(dice.coin(), s.x, -s.x)
     s.covered[:] = 0  # what was painted so far is backdrop
     thing(s)
-    light = 1 + dice(-0.15, 0.15) * _SIDE[None, :, None] + dice(-0.15, 0.15) * _SIDE[None, None, :]
+    light = (
+        1
+        + dice(-0.15, 0.15) * _SIDE[None, :, None]
+        + dice(-0.15, 0.15) * _SIDE[None, None, :]
+    )
     picture = s.canvas * light[:, None] + (dice.grain() * dice(0, 0.05))[:, None]
-    return (np.clip(picture, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8), s.covered >= 0.5
+    return (np.clip(picture, 0, 1) * 255 + np.float32(0.5)).astype(
+        np.uint8
+    ), s.covered >= 0.5
 
 
 def _balloon(s: _Scene):
@@ -236,7 +282,10 @@ def _boat(s: _Scene):
     s.paint(_box(s.x, s.y + 0.1, 0.04, 0.75), hull)
     s.paint(_polygon(s.x, s.y, (0.1, -0.85), (0.8, 0.3), (0.1, 0.3)), sail)
     s.paint(_polygon(s.x, s.y, (-0.1, -0.6), (-0.1, 0.3), (-0.65, 0.3)), jib)
-    s.paint(_polygon(s.x, s.y, (-0.85, 0.42), (0.85, 0.42), (0.55, 0.85), (-0.55, 0.85)), hull)
+    s.paint(
+        _polygon(s.x, s.y, (-0.85, 0.42), (0.85, 0.42), (0.55, 0.85), (-0.55, 0.85)),
+        hull,
+    )
 
 
 def _butterfly(s: _Scene):
@@ -262,7 +311,14 @@ def _flower(s: _Scene):
     petal, heart, stem = s.bold(), s.bold(), s.bold()
     s.paint(_box(s.x, s.y - 0.55, 0.05, 0.45), stem)
     s.paint(_disc(s.x - 0.25, s.y - 0.7, 0.26, 0.12), stem)
-    for left, top in ((0.42, 0), (0.21, 0.36), (-0.21, 0.36), (-0.42, 0), (-0.21, -0.36), (0.21, -0.36)):
+    for left, top in (
+        (0.42, 0),
+        (0.21, 0.36),
+        (-0.21, 0.36),
+        (-0.42, 0),
+        (-0.21, -0.36),
+        (0.21, -0.36),
+    ):
         s.paint(_disc(s.x - left, s.y + 0.3 - top, 0.22), petal)
     s.paint(_disc(s.x, s.y + 0.3, s.dice(0.18, 0.26)), heart)
 
@@ -288,7 +344,9 @@ def _rocket(s: _Scene):
     body, fin, window = s.bold(), s.bold(), s.colour(s.sky)
     s.paint(_polygon(s.x, s.y, (-0.15, 0.6), (0.15, 0.6), (0, 1)), fin)
     s.paint(_polygon(s.x, s.y, (0, 0), (0.6, 0.75), (-0.6, 0.75)), fin)
-    s.paint(np.maximum(_disc(s.x, s.y - 0.1, s.dice(0.3, 0.38), 0.95), s.y - 0.62), body)
+    s.paint(
+        np.maximum(_disc(s.x, s.y - 0.1, s.dice(0.3, 0.38), 0.95), s.y - 0.62), body
+    )
     s.paint(_disc(s.x, s.y + 0.2, 0.16), window)
 
 
@@ -304,12 +362,26 @@ def _tree(s: _Scene):
 def _umbrella(s: _Scene):
     cloth, gore, stick = s.bold(), s.bold(), s.bold()
     s.paint(_box(s.x, s.y - 0.2, 0.05, 0.6), stick)
-    s.paint(np.maximum(np.abs(_disc(s.x - 0.15, s.y - 0.78, 0.15)) - 0.05, 0.78 - s.y), stick)
+    s.paint(
+        np.maximum(np.abs(_disc(s.x - 0.15, s.y - 0.78, 0.15)) - 0.05, 0.78 - s.y),
+        stick,
+    )
     tall = s.dice(0.65, 0.85)
     s.paint(np.maximum(_disc(s.x, s.y, 0.9, tall), s.y), cloth)
     s.paint(np.maximum(_disc(s.x, s.y, 0.3, tall), s.y), gore)
 
 
-_THINGS = (_balloon, _boat, _butterfly, _fish, _flower, _house, _mushroom, _rocket, _tree, _umbrella)
+_THINGS = (
+    _balloon,
+    _boat,
+    _butterfly,
+    _fish,
+    _flower,
+    _house,
+    _mushroom,
+    _rocket,
+    _tree,
+    _umbrella,
+)
 #: The classes of Drawn-10, in the order of its labels. Source: chapter 09.
 DRAWN10_CLASSES = tuple(thing.__name__[1:] for thing in _THINGS)

@@ -21,13 +21,30 @@ from vitlib.data.pixels import channels_last, rgb_pixels
 
 __all__ = ["load_folder", "load_image", "sample_image"]
 
-PICTURES = Path(__file__).with_name("pictures")  # of CIFAR-10's classes; "cat 2" is another cat
+PICTURES = Path(__file__).with_name(
+    "pictures"
+)  # of CIFAR-10's classes; "cat 2" is another cat
 # photographs in the public domain that scikit-image's wheel carries: their names, and those of files where they differ
-_NAMES = ("astronaut", "brick", "camera", "cat", "coffee", "galaxies", "grass", "gravel", "rocket")
-_OTHERS = {"cat": "chelsea.png", "galaxies": "hubble_deep_field.jpg", "rocket": "rocket.jpg"}
+_NAMES = (
+    "astronaut",
+    "brick",
+    "camera",
+    "cat",
+    "coffee",
+    "galaxies",
+    "grass",
+    "gravel",
+    "rocket",
+)
+_OTHERS = {
+    "cat": "chelsea.png",
+    "galaxies": "hubble_deep_field.jpg",
+    "rocket": "rocket.jpg",
+}
 SAMPLES = {name: _OTHERS.get(name, f"{name}.png") for name in _NAMES}
 SAMPLES |= {
-    name.replace("-", " "): f"{name}.jpg" for name in sorted(path.stem for path in PICTURES.glob("*.jpg"))
+    name.replace("-", " "): f"{name}.jpg"
+    for name in sorted(path.stem for path in PICTURES.glob("*.jpg"))
 }
 
 
@@ -54,11 +71,19 @@ def load_image(path: Any, img_size: Size | None = None) -> UInt8[Tensor, "3 H W"
     if isinstance(path, str | Path):
         path = name = Path(path).expanduser()
         if path.is_dir():
-            raise ValueError(f"expected an image file, got the folder {path}; use load_folder for that")
+            raise ValueError(
+                f"expected an image file, got the folder {path}; use load_folder for that"
+            )
         if not path.is_file():
-            siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            siblings = (
+                [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+            )
             near = difflib.get_close_matches(path.name, siblings, 1, 0.5)
-            hint = f"; did you mean {near[0]}?" if near else f"; the current folder is {Path.cwd()}"
+            hint = (
+                f"; did you mean {near[0]}?"
+                if near
+                else f"; the current folder is {Path.cwd()}"
+            )
             raise FileNotFoundError(f"no file {path}{hint}")
     try:
         return _fit(rgb_pixels(path), wanted)
@@ -71,11 +96,18 @@ def as_batch(images: Any) -> Tensor:
     if isinstance(images, Tensor):
         return images
     if isinstance(images, list | tuple) or getattr(images, "ndim", 0) == 4:
-        batches = [as_batch(image[None] if isinstance(image, Tensor) else image) for image in images]
+        batches = [
+            as_batch(image[None] if isinstance(image, Tensor) else image)
+            for image in images
+        ]
         if len(sizes := {tuple(batch.shape[1:]) for batch in batches}) != 1:
-            raise ValueError(f"expected pictures of one size, got {sorted(sizes)}; give load_image a size")
+            raise ValueError(
+                f"expected pictures of one size, got {sorted(sizes)}; give load_image a size"
+            )
         return torch.cat(batches)
-    if getattr(images, "ndim", 0) == 3 and (images.dtype.kind == "f" or images.dtype == np.uint8):
+    if getattr(images, "ndim", 0) == 3 and (
+        images.dtype.kind == "f" or images.dtype == np.uint8
+    ):
         if (pixels := channels_last(images)).shape[2] < 4:
             return torch.from_numpy(pixels.transpose(2, 0, 1).copy())[None]
     return load_image(images)[None]
@@ -99,21 +131,35 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     """
     path, size = Path(path).expanduser(), as_pair("img_size", img_size)
     if path.is_file():
-        raise ValueError(f"expected a folder with one folder of images for each class, got the file {path}")
+        raise ValueError(
+            f"expected a folder with one folder of images for each class, got the file {path}"
+        )
     if not path.is_dir():
         raise FileNotFoundError(f"no folder {path}; the current folder is {Path.cwd()}")
     folders = class_folders(path)
     if not folders:
-        raise ValueError(f"expected one folder for each class in {path}, got none; try cat/1.jpg")
-    files = {file: label for label, folder in enumerate(folders) for file in sorted(folder.glob("[!.]*"))}
+        raise ValueError(
+            f"expected one folder for each class in {path}, got none; try cat/1.jpg"
+        )
+    files = {
+        file: label
+        for label, folder in enumerate(folders)
+        for file in sorted(folder.glob("[!.]*"))
+    }
     loose = [p for p in sorted(path.glob("[!.]*")) if p.is_file()]
     images, skipped = read_pictures(path, files, size, loose)
     labels = [files[file] for file in images]
     for label, folder in enumerate(folders):
         if label not in labels:
             inside = ", ".join(p.name for p in class_folders(folder))
-            fix = f"load it by itself if {inside} are classes" if inside else "put .jpg or .png files there"
-            raise ValueError(f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". "))
+            fix = (
+                f"load it by itself if {inside} are classes"
+                if inside
+                else "put .jpg or .png files there"
+            )
+            raise ValueError(
+                f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". ")
+            )
     if skipped:
         warnings.warn(skipped, stacklevel=3)
     classes = tuple(folder.name for folder in folders)
@@ -127,7 +173,10 @@ def class_folders(path: Path) -> list[Path]:
 
 
 def read_pictures(
-    folder: Path, files: Iterable[Path], size: tuple[int, int], loose: Sequence[Path] = ()
+    folder: Path,
+    files: Iterable[Path],
+    size: tuple[int, int],
+    loose: Sequence[Path] = (),
 ) -> tuple[dict[Path, Tensor], str]:
     """The pictures among a folder's files, and in words what is skipped: what cannot be read, and all `loose` files."""
     images, skipped = {}, {"in no class's folder": [*loose]}
@@ -135,18 +184,29 @@ def read_pictures(
         try:
             images[file] = _fit(rgb_pixels(file), size)
         except (OSError, ValueError) as error:
-            text = getattr(error, "strerror", None) or re.sub(r" \(.*?\)|[:;].*", "", str(error), flags=re.S)
+            text = getattr(error, "strerror", None) or re.sub(
+                r" \(.*?\)|[:;].*", "", str(error), flags=re.S
+            )
             skipped.setdefault(text, []).append(file)
     n = sum(map(len, skipped.values()))
     told = []
     for text, paths in skipped.items():
-        names = ", ".join(str(p.relative_to(folder)) for p in paths[:50]) + ", ..." * (len(paths) > 50)
+        names = ", ".join(str(p.relative_to(folder)) for p in paths[:50]) + ", ..." * (
+            len(paths) > 50
+        )
         told += [f"{names} ({text})"] if paths else []
-    return images, f"skipped {n} of {len(images) + n} files in {folder}: {'; '.join(told)}" if n else ""
+    return (
+        images,
+        f"skipped {n} of {len(images) + n} files in {folder}: {'; '.join(told)}"
+        if n
+        else "",
+    )
 
 
 @checked
-def sample_image(name: str = "astronaut", img_size: Size | None = None) -> UInt8[Tensor, "3 H W"]:
+def sample_image(
+    name: str = "astronaut", img_size: Size | None = None
+) -> UInt8[Tensor, "3 H W"]:
     """A photograph to try, free to use and without a download.
 
     Args:
@@ -164,10 +224,16 @@ def sample_image(name: str = "astronaut", img_size: Size | None = None) -> UInt8
     check_choice("sample image", name, SAMPLES)
     if (file := PICTURES / SAMPLES[name]).is_file():
         return load_image(file, img_size)
-    spec = importlib.util.find_spec("skimage")  # finds the folder without the time an import takes
+    spec = importlib.util.find_spec(
+        "skimage"
+    )  # finds the folder without the time an import takes
     if spec is None or not spec.submodule_search_locations:
-        raise ImportError("the sample photographs come with scikit-image: pip install scikit-image")
-    return load_image(Path(spec.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size)
+        raise ImportError(
+            "the sample photographs come with scikit-image: pip install scikit-image"
+        )
+    return load_image(
+        Path(spec.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size
+    )
 
 
 def _import_cv2():
@@ -177,7 +243,9 @@ def _import_cv2():
     except ImportError as error:
         why = f"OpenCV does not start ({error}). opencv-python needs the system's libGL: install libgl1, or take"
         fix = "pip install --force-reinstall opencv-python-headless"
-        raise ImportError(f"{why} the headless build, which is the same module: {fix}") from error
+        raise ImportError(
+            f"{why} the headless build, which is the same module: {fix}"
+        ) from error
     return cv2
 
 
@@ -189,5 +257,7 @@ def _fit(rgb: np.ndarray, size: tuple[int, int] | None) -> Tensor:
         h, w = (max(1, round(side * scale)) for side in size)
         top, left = (H - h) // 2, (W - w) // 2
         interpolation = cv2.INTER_AREA if scale > 1 else cv2.INTER_CUBIC
-        rgb = cv2.resize(rgb[top : top + h, left : left + w], size[::-1], interpolation=interpolation)
+        rgb = cv2.resize(
+            rgb[top : top + h, left : left + w], size[::-1], interpolation=interpolation
+        )
     return torch.from_numpy(rgb.transpose(2, 0, 1).copy())

@@ -20,10 +20,15 @@ __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
 def check_layers(axes: str, name: str, maps: object) -> None:
     """Refuse, under this `name`, what is neither a dense tensor nor a sequence of layers of these `axes`."""
     layers = maps if isinstance(maps, list | tuple) else [maps]
-    kinds = dict.fromkeys(str(tuple(x.shape)) if isinstance(x, Tensor) else type(x).__name__ for x in layers)
+    kinds = dict.fromkeys(
+        str(tuple(x.shape)) if isinstance(x, Tensor) else type(x).__name__
+        for x in layers
+    )
     if len(kinds) != 1 or not isinstance(layers[0], Tensor):
         got, each = ", ".join(kinds) or "none", ", ".join(axes.split())
-        eager = '; transformers gives maps with attn_implementation="eager"' * ("NoneType" in kinds)
+        eager = '; transformers gives maps with attn_implementation="eager"' * (
+            "NoneType" in kinds
+        )
         ways = f"a tensor (L, {each}) or a sequence of L tensors ({each})"
         raise ValueError(f"expected {name} as {ways}, all alike, got {got}{eager}")
     for layer in layers:
@@ -32,10 +37,17 @@ def check_layers(axes: str, name: str, maps: object) -> None:
 
 def stack_layers(maps: Tensor | Sequence[Tensor]) -> Tensor:
     """Maps of all layers as one tensor, layers first."""
-    return maps if isinstance(maps, Tensor) else torch.stack([layer.to(maps[0]) for layer in maps])
+    return (
+        maps
+        if isinstance(maps, Tensor)
+        else torch.stack([layer.to(maps[0]) for layer in maps])
+    )
 
 
-Maps = Float[Tensor, "L B h T T"] | Annotated[Sequence[Tensor], partial(check_layers, "B h T T")]
+Maps = (
+    Float[Tensor, "L B h T T"]
+    | Annotated[Sequence[Tensor], partial(check_layers, "B h T T")]
+)
 #: How the heads of a layer become one map.
 FUSIONS = {"mean": Tensor.mean, "max": Tensor.amax, "min": Tensor.amin}
 
@@ -87,7 +99,9 @@ def attention_rollout(
 
 @torch.no_grad()
 @checked
-def attention_distance(maps: Maps, grid: Grid, patch_size: Count) -> Float[Tensor, "L h"]:
+def attention_distance(
+    maps: Maps, grid: Grid, patch_size: Count
+) -> Float[Tensor, "L h"]:
     """How far, in pixels, each head looks on average: its receptive field's counterpart.
 
     CLS is left out as query and as key, and the rows over the patches are divided by their sums.
@@ -113,12 +127,20 @@ def attention_distance(maps: Maps, grid: Grid, patch_size: Count) -> Float[Tenso
     rows, cols = grid
     if (tokens := rows * cols + 1) != maps.shape[-1]:
         got = f"maps (L, B, h, T, T) of T = {maps.shape[-1]}; use model.cfg.grid"
-        raise ValueError(f"a grid of {rows} x {cols} patches has {tokens} tokens with CLS, got {got}")
-    centres = torch.cartesian_prod(torch.arange(rows), torch.arange(cols)).double()  # (N, 2)
-    pixels = torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")  # (N, N)
+        raise ValueError(
+            f"a grid of {rows} x {cols} patches has {tokens} tokens with CLS, got {got}"
+        )
+    centres = torch.cartesian_prod(
+        torch.arange(rows), torch.arange(cols)
+    ).double()  # (N, 2)
+    pixels = torch.cdist(
+        centres, centres, compute_mode="donot_use_mm_for_euclid_dist"
+    )  # (N, N)
     pixels = (patch_size * pixels).to(maps)
     patches = maps[..., 1:, 1:]  # (L, B, h, N, N)
-    means = (patches * pixels).sum(dim=-1) / patches.sum(dim=-1).clamp_min(torch.finfo(maps.dtype).tiny)
+    means = (patches * pixels).sum(dim=-1) / patches.sum(dim=-1).clamp_min(
+        torch.finfo(maps.dtype).tiny
+    )
     return means.mean(dim=(1, 3))  # (L, B, h, N) -> (L, h)
 
 
@@ -141,7 +163,9 @@ def attention_entropy(maps: Maps) -> Float[Tensor, "L h"]:
     6.000
     """
     maps = _weights(maps)
-    return torch.special.entr(maps).sum(dim=-1).mean(dim=(1, 3)) / math.log(2)  # (L, B, h, T) -> (L, h)
+    return torch.special.entr(maps).sum(dim=-1).mean(dim=(1, 3)) / math.log(
+        2
+    )  # (L, B, h, T) -> (L, h)
 
 
 def _weights(maps: Tensor | Sequence[Tensor]) -> Tensor:
@@ -149,10 +173,18 @@ def _weights(maps: Tensor | Sequence[Tensor]) -> Tensor:
     maps = stack_layers(maps)
     check_value("maps", maps, Float[Tensor, "L B h T T"])
     if not maps.numel():
-        raise ValueError(f"expected maps (L, B, h, T, T) of one image or more, got {tuple(maps.shape)}")
-    off = maps.sum(dim=-1, dtype=torch.float32) - 1  # by rounding to both sides, by a token cut off to one
-    if not ((off.abs() < 1e-2).all() and off.mean().abs() < 1e-3 and maps.min() > -1e-3):  # NaN fails, too
+        raise ValueError(
+            f"expected maps (L, B, h, T, T) of one image or more, got {tuple(maps.shape)}"
+        )
+    off = (
+        maps.sum(dim=-1, dtype=torch.float32) - 1
+    )  # by rounding to both sides, by a token cut off to one
+    if not (
+        (off.abs() < 1e-2).all() and off.mean().abs() < 1e-3 and maps.min() > -1e-3
+    ):  # NaN fails, too
         got = f"sums from {1 + off.min():.4g} to {1 + off.max():.4g}, the smallest weight {maps.min():.3g}"
         fix = "use model.attention_maps(images), no token cut off, no scores from before the softmax"
-        raise ValueError(f"expected maps (L, B, h, T, T) of weights whose rows sum to 1, got {got}; {fix}")
+        raise ValueError(
+            f"expected maps (L, B, h, T, T) of weights whose rows sum to 1, got {got}; {fix}"
+        )
     return maps

@@ -22,7 +22,10 @@ __all__ = ["answer_with", "head_importance", "intervene", "occlusion"]
 @torch.no_grad()
 @checked
 def answer_with(
-    model: VisionTransformer, images: Images, kept: Int64[Tensor, "B n"], erase: str = "remove"
+    model: VisionTransformer,
+    images: Images,
+    kept: Int64[Tensor, "B n"],
+    erase: str = "remove",
 ) -> Float[Tensor, "B K"]:
     """Logits when each image has only some of its patches.
 
@@ -43,8 +46,12 @@ def answer_with(
     check_choice("eraser", erase, ("remove", "grey"))
     cfg, N = model.cfg, model.cfg.num_patches
     places = kept.sort(dim=1).values
-    if kept.numel() and not (places[:, 0].min() >= 0 and places[:, -1].max() < N and places.diff().all()):
-        raise ValueError(f"expected places from 0 to {N - 1}, no one twice, got {kept.tolist()!r:.80}")
+    if kept.numel() and not (
+        places[:, 0].min() >= 0 and places[:, -1].max() < N and places.diff().all()
+    ):
+        raise ValueError(
+            f"expected places from 0 to {N - 1}, no one twice, got {kept.tolist()!r:.80}"
+        )
     if erase == "grey":
         stays = torch.zeros(len(images), N, dtype=torch.bool, device=images.device)
         stays = stays.scatter(1, kept, True).unflatten(1, cfg.grid)  # (B, rows, cols)
@@ -52,8 +59,14 @@ def answer_with(
             stays = stays.repeat_interleave(cfg.patch_size, dim=side)
         return model(images * stays[:, None])  # (B, H, W) -> (B, 1, H, W)
     # blocks must see neither places nor the number of tokens
-    if cfg.pos_at != "stem" or cfg.attention != "full" or model.pos_embed.attention_bias() is not None:
-        wanted = "a model with full attention and positions that are added once, at the stem"
+    if (
+        cfg.pos_at != "stem"
+        or cfg.attention != "full"
+        or model.pos_embed.attention_bias() is not None
+    ):
+        wanted = (
+            "a model with full attention and positions that are added once, at the stem"
+        )
         got = f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}"
         raise ValueError(f"expected {wanted}, got {got}; erase by grey")
     x = model.embed(images)
@@ -64,7 +77,10 @@ def answer_with(
 @torch.no_grad()
 @checked
 def occlusion(
-    model: VisionTransformer, images: Images, target: Target = None, erase: str = "remove"
+    model: VisionTransformer,
+    images: Images,
+    target: Target = None,
+    erase: str = "remove",
 ) -> Float[Tensor, "B N"]:
     """How much a class's logit falls when one patch is taken away, for each patch: N + 1 forward passes.
 
@@ -88,7 +104,9 @@ def occlusion(
     falls = []
     for n in range(len(places)):
         kept = places[places != n].expand(len(images), -1)
-        falls.append((logits - answer_with(model, images, kept, erase)).gather(1, classes)[:, 0])
+        falls.append(
+            (logits - answer_with(model, images, kept, erase)).gather(1, classes)[:, 0]
+        )
     return torch.stack(falls, dim=1)
 
 
@@ -173,9 +191,19 @@ def moved_tokens(
 ) -> tuple[Tensor, list[int]]:
     """The encoder's input (B, 1+N, D) as `intervene` makes it of patches (B, N, D), and which tokens stay."""
     cfg, N = model.cfg, model.cfg.num_patches
-    if cfg.norm_order != "pre" or cfg.pos_at != "stem" or model.pos_embed.attention_bias() is not None:
-        raise ValueError("expected a pre-norm model with a table of positions at the stem; see ViTConfig")
-    for name, places in {"order": order, "positions": positions, "remove": remove}.items():
+    if (
+        cfg.norm_order != "pre"
+        or cfg.pos_at != "stem"
+        or model.pos_embed.attention_bias() is not None
+    ):
+        raise ValueError(
+            "expected a pre-norm model with a table of positions at the stem; see ViTConfig"
+        )
+    for name, places in {
+        "order": order,
+        "positions": positions,
+        "remove": remove,
+    }.items():
         wanted = "places" if name == "remove" else f"{N} places"
         if places is None or places == "none":
             continue
@@ -183,15 +211,24 @@ def moved_tokens(
             raise ValueError(f'expected {name} "none" or {N} places, got {places!r}')
         whole = wanted == "places" or len(places) == N
         if not whole or not all(is_whole(n) and 0 <= n < N for n in places):
-            raise ValueError(f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ...")
+            raise ValueError(
+                f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ..."
+            )
     table = model.pos_embed.table()  # (1, 1+N, D)
     if order is not None:
         patches = patches[:, list(order)]
     cls_pos, pos = table[:, :1], table[:, 1:]
     if positions is not None:
-        pos = torch.zeros_like(pos) if isinstance(positions, str) else pos[:, list(positions)]
+        pos = (
+            torch.zeros_like(pos)
+            if isinstance(positions, str)
+            else pos[:, list(positions)]
+        )
     cls = (model.cls_token + cls_pos).expand(len(patches), -1, -1)
-    return torch.cat([cls, patches + pos], dim=1), [0, *(1 + n for n in range(N) if n not in set(remove))]
+    return torch.cat([cls, patches + pos], dim=1), [
+        0,
+        *(1 + n for n in range(N) if n not in set(remove)),
+    ]
 
 
 def _answer(model: VisionTransformer, x: Tensor) -> Tensor:
@@ -209,14 +246,24 @@ def read(model: VisionTransformer, tokens: Tensor) -> Tensor:
 
 
 @contextmanager
-def switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
+def switched_off(
+    model: VisionTransformer, heads: Sequence[tuple[int, int]]
+) -> Iterator[None]:
     """Makes the outputs of heads (layer, head) zero, before the projection joins them, while the context lasts."""
-    L, h, d = len(model.blocks), model.cfg.num_heads, model.cfg.embed_dim // model.cfg.num_heads
+    L, h, d = (
+        len(model.blocks),
+        model.cfg.num_heads,
+        model.cfg.embed_dim // model.cfg.num_heads,
+    )
     for pair in heads:
-        whole = isinstance(pair, Sequence) and len(pair) == 2 and all(map(is_whole, pair))
+        whole = (
+            isinstance(pair, Sequence) and len(pair) == 2 and all(map(is_whole, pair))
+        )
         if not whole or not (0 <= pair[0] < L and 0 <= pair[1] < h):
             fix = "try [(0, 1)]"
-            raise ValueError(f"expected heads as pairs (layer, head) below ({L}, {h}), got {pair!r}; {fix}")
+            raise ValueError(
+                f"expected heads as pairs (layer, head) below ({L}, {h}), got {pair!r}; {fix}"
+            )
 
     def silence(head: int) -> Callable:
         def hook(_module, args: tuple[Tensor]) -> tuple[Tensor]:
@@ -227,7 +274,10 @@ def switched_off(model: VisionTransformer, heads: Sequence[tuple[int, int]]) -> 
         return hook
 
     blocks: Any = model.blocks
-    hooks = [blocks[layer].attn.proj.register_forward_pre_hook(silence(head)) for layer, head in heads]
+    hooks = [
+        blocks[layer].attn.proj.register_forward_pre_hook(silence(head))
+        for layer, head in heads
+    ]
     try:
         yield
     finally:

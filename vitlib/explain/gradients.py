@@ -21,7 +21,9 @@ Target = int | Sequence[int] | Int[Tensor, " B"] | None
 
 
 @checked
-def grad_cam(model: VisionTransformer, images: Images, target: Target = None) -> Float[Tensor, "B H W"]:
+def grad_cam(
+    model: VisionTransformer, images: Images, target: Target = None
+) -> Float[Tensor, "B H W"]:
     """Which regions raise a class's logit: Grad-CAM on the tokens that the last attention reads.
 
     They are the last block's `norm1` output (of a post-norm model, its input). At the last block's
@@ -43,28 +45,44 @@ def grad_cam(model: VisionTransformer, images: Images, target: Target = None) ->
     Source: Selvaraju et al. 2017 (arXiv 1610.02391), Equations 1 and 2; channels are widths D here;
         chapter 14.
     """
-    cam = grad_cam_patches(model, images, target).unflatten(1, (1, *model.cfg.grid))  # (B, 1, rows, cols)
-    cam = F.interpolate(cam, images.shape[2:], mode="bilinear", align_corners=False)[:, 0]  # (B, H, W)
-    return cam / cam.amax(dim=(1, 2), keepdim=True).clamp_min(torch.finfo(cam.dtype).tiny)
+    cam = grad_cam_patches(model, images, target).unflatten(
+        1, (1, *model.cfg.grid)
+    )  # (B, 1, rows, cols)
+    cam = F.interpolate(cam, images.shape[2:], mode="bilinear", align_corners=False)[
+        :, 0
+    ]  # (B, H, W)
+    return cam / cam.amax(dim=(1, 2), keepdim=True).clamp_min(
+        torch.finfo(cam.dtype).tiny
+    )
 
 
-def grad_cam_patches(model: VisionTransformer, images: Tensor, target: Target = None) -> Tensor:
+def grad_cam_patches(
+    model: VisionTransformer, images: Tensor, target: Target = None
+) -> Tensor:
     """Grad-CAM of each patch, (B, N), at least 0: what `grad_cam` spreads over the pixels."""
     tokens: list[Tensor] = []
 
     def catch(_module, args: tuple) -> tuple:
-        tokens.append(args[0].detach().requires_grad_())  # the graph starts here: below it nothing is needed
+        tokens.append(
+            args[0].detach().requires_grad_()
+        )  # the graph starts here: below it nothing is needed
         return (tokens[0], *args[1:])
 
     last: Any = model.blocks[-1]
     handle = last.attn.register_forward_pre_hook(catch)
     try:
         with evaluated(model):
-            logits = model(images.clone())  # (B, K); a clone, for images made in inference mode
-            (grads,) = torch.autograd.grad(_score(model, logits, target), tokens)  # (B, T, D)
+            logits = model(
+                images.clone()
+            )  # (B, K); a clone, for images made in inference mode
+            (grads,) = torch.autograd.grad(
+                _score(model, logits, target), tokens
+            )  # (B, T, D)
     finally:
         handle.remove()
-    weights = grads[:, 1:].mean(dim=1, keepdim=True)  # (B, 1, D): one weight for each channel
+    weights = grads[:, 1:].mean(
+        dim=1, keepdim=True
+    )  # (B, 1, D): one weight for each channel
     return (weights * tokens[0].detach()[:, 1:]).sum(dim=-1).relu()
 
 
@@ -92,14 +110,23 @@ def attention_relevance(
     Source: Chefer et al. 2021 (arXiv 2103.15679), Equations 5 and 6; chapter 14.
     """
     if model.cfg.attention != "full":
-        raise ValueError(f"expected a model with full attention, got attention={model.cfg.attention!r}")
+        raise ValueError(
+            f"expected a model with full attention, got attention={model.cfg.attention!r}"
+        )
     with evaluated(model), _kept_maps(model) as maps:
-        images = images.detach().clone().requires_grad_()  # so maps have gradients where weights are frozen
+        images = (
+            images.detach().clone().requires_grad_()
+        )  # so maps have gradients where weights are frozen
         grads = torch.autograd.grad(_score(model, model(images), target), maps)
-    T, kind = 1 + model.cfg.num_patches, torch.promote_types(images.dtype, torch.float32)
+    T, kind = (
+        1 + model.cfg.num_patches,
+        torch.promote_types(images.dtype, torch.float32),
+    )
     relevance = torch.eye(T, dtype=kind, device=images.device).expand(len(images), T, T)
     for weights, grad in zip(maps, grads, strict=True):
-        step = (grad.to(kind) * weights.detach().to(kind)).relu().mean(dim=1)  # (B, h, T, T) -> (B, T, T)
+        step = (
+            (grad.to(kind) * weights.detach().to(kind)).relu().mean(dim=1)
+        )  # (B, h, T, T) -> (B, T, T)
         relevance = relevance + step @ relevance
     return relevance
 
@@ -136,19 +163,33 @@ def integrated_gradients(
 def pick_targets(model: VisionTransformer, logits: Tensor, target: Target) -> Tensor:
     """The class of each image, (B,); refuses, by ValueError, what is none of the model's classes."""
     if model.cfg.num_classes == 0:
-        raise ValueError("expected a model with a head, got num_classes=0; it names no class to explain")
+        raise ValueError(
+            "expected a model with a head, got num_classes=0; it names no class to explain"
+        )
     batch, classes = logits.shape
     if target is None:
         return logits.argmax(dim=1)
     with suppress(TypeError, RuntimeError, ValueError):
         target = torch.as_tensor(target, device=logits.device)
-    whole = isinstance(target, Tensor) and not target.is_floating_point() and target.dtype != torch.bool
+    whole = (
+        isinstance(target, Tensor)
+        and not target.is_floating_point()
+        and target.dtype != torch.bool
+    )
     if not whole or target.shape not in ((), (batch,)):
-        got = f"{target.dtype} {tuple(target.shape)}" if isinstance(target, Tensor) else f"{target!r:.80}"
-        raise ValueError(f"target must be a class, {batch} classes (one for each image) or None, got {got}")
+        got = (
+            f"{target.dtype} {tuple(target.shape)}"
+            if isinstance(target, Tensor)
+            else f"{target!r:.80}"
+        )
+        raise ValueError(
+            f"target must be a class, {batch} classes (one for each image) or None, got {got}"
+        )
     targets = target.expand(batch)
     if not ((targets >= 0) & (targets < classes)).all():
-        raise ValueError(f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}")
+        raise ValueError(
+            f"targets must be classes from 0 to {classes - 1}, got {targets.tolist()}"
+        )
     return targets.long()
 
 
@@ -162,7 +203,9 @@ def evaluated(model: VisionTransformer) -> Iterator[None]:
     """In evaluation mode, with gradients; afterwards as it was."""
     modes = {module: module.training for module in model.modules()}
     if any(weight.is_inference() for weight in model.parameters()):
-        raise ValueError("expected weights with gradients, got some made in inference_mode; make it outside")
+        raise ValueError(
+            "expected weights with gradients, got some made in inference_mode; make it outside"
+        )
     try:
         with torch.inference_mode(False), torch.enable_grad():
             model.eval()
@@ -177,7 +220,9 @@ def _kept_maps(model: VisionTransformer) -> Iterator[list[Tensor]]:
     """A list that gets the attention weights of each layer, (B, h, T, T), as a forward pass forms them."""
     maps: list[Tensor] = []
 
-    def mix(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+    def mix(
+        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+    ) -> Tensor:
         scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
         maps.append((scores if bias is None else scores + bias).softmax(dim=-1))
         return maps[-1] @ v

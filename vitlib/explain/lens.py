@@ -34,7 +34,9 @@ def logit_lens(model: VisionTransformer, images: Images) -> Float[Tensor, "L B T
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; chapter 15.
     """
     if isinstance(model.head, nn.Identity) or model.cfg.norm_order != "pre":
-        got = f"norm_order={model.cfg.norm_order!r}, num_classes={model.cfg.num_classes}"
+        got = (
+            f"norm_order={model.cfg.norm_order!r}, num_classes={model.cfg.num_classes}"
+        )
         raise ValueError(f"expected a pre-norm model with a head, got {got}")
     x, bias = model.embed(images), model.pos_embed.attention_bias()
     answers = [model.head(model.norm(x))]

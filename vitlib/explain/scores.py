@@ -23,19 +23,31 @@ from vitlib.explain.lens import logit_lens
 from vitlib.model.patches import patchify
 from vitlib.model.vit import VisionTransformer
 
-__all__ = ["EXPLANATIONS", "curve_area", "deletion_curve", "insertion_curve", "patch_scores"]
+__all__ = [
+    "EXPLANATIONS",
+    "curve_area",
+    "deletion_curve",
+    "insertion_curve",
+    "patch_scores",
+]
 
 Scores = Callable[..., Tensor]  # of model, images, classes (B,), seed: (B, N)
 
 
 def _read(model: VisionTransformer, relation: Tensor) -> Tensor:
     """What the head's token takes from each patch: of (B, T, T) the row of CLS, or the mean over the patches' rows."""
-    rows = relation[:, 0] if model.cfg.global_pool == "token" else relation[:, 1:].mean(dim=1)
+    rows = (
+        relation[:, 0]
+        if model.cfg.global_pool == "token"
+        else relation[:, 1:].mean(dim=1)
+    )
     return rows[:, 1:]
 
 
 def _integrated(model, images, classes, _seed) -> Tensor:
-    return patchify(integrated_gradients(model, images, classes), model.cfg.patch_size).sum(dim=-1)
+    return patchify(
+        integrated_gradients(model, images, classes), model.cfg.patch_size
+    ).sum(dim=-1)
 
 
 def _lens(model, images, classes, _seed) -> Tensor:
@@ -45,27 +57,43 @@ def _lens(model, images, classes, _seed) -> Tensor:
 
 def _random(model, images, _classes, seed) -> Tensor:
     draw = torch.Generator().manual_seed(seed)
-    return torch.rand(len(images), model.cfg.num_patches, generator=draw).to(images.device)
+    return torch.rand(len(images), model.cfg.num_patches, generator=draw).to(
+        images.device
+    )
 
 
 def _centre(model, images, *_) -> Tensor:
     axes = [torch.arange(n, device=images.device) - (n - 1) / 2 for n in model.cfg.grid]
-    return -torch.hypot(*torch.meshgrid(*axes, indexing="ij")).flatten().expand(len(images), -1)
+    return (
+        -torch.hypot(*torch.meshgrid(*axes, indexing="ij"))
+        .flatten()
+        .expand(len(images), -1)
+    )
 
 
 #: Rankings that know nothing of the model.
 BASELINES: dict[str, Scores] = {
     "random": _random,
     "centre": _centre,
-    "variance": lambda model, images, *_: patchify(images, model.cfg.patch_size).var(dim=-1, correction=0),
+    "variance": lambda model, images, *_: patchify(images, model.cfg.patch_size).var(
+        dim=-1, correction=0
+    ),
 }
 
 #: What explains a model's answer patch by patch, by name; the baselines are among them. Source: chapter 14.
 EXPLANATIONS: dict[str, Scores] = {
-    "attention": lambda model, images, *_: _read(model, model.attention_maps(images, [-1])[0].mean(dim=1)),
-    "rollout": lambda model, images, *_: _read(model, attention_rollout(model.attention_maps(images))),
-    "relevance": lambda model, images, classes, _: _read(model, attention_relevance(model, images, classes)),
-    "grad-cam": lambda model, images, classes, _: grad_cam_patches(model, images, classes),
+    "attention": lambda model, images, *_: _read(
+        model, model.attention_maps(images, [-1])[0].mean(dim=1)
+    ),
+    "rollout": lambda model, images, *_: _read(
+        model, attention_rollout(model.attention_maps(images))
+    ),
+    "relevance": lambda model, images, classes, _: _read(
+        model, attention_relevance(model, images, classes)
+    ),
+    "grad-cam": lambda model, images, classes, _: grad_cam_patches(
+        model, images, classes
+    ),
     "integrated gradients": _integrated,
     "logit lens": _lens,
     "occlusion": lambda model, images, classes, _: occlusion(model, images, classes),
@@ -78,7 +106,11 @@ GRADIENTS = ("relevance", "grad-cam", "integrated gradients")
 
 @checked
 def patch_scores(
-    name: str, model: VisionTransformer, images: Images, target: Target = None, seed: Seed = 0
+    name: str,
+    model: VisionTransformer,
+    images: Images,
+    target: Target = None,
+    seed: Seed = 0,
 ) -> Float[Tensor, "B N"]:
     """How important each patch is, by one explanation or by a ranking that knows nothing.
 
@@ -168,24 +200,34 @@ def curve_area(curves: Float[Tensor, "B S"]) -> Float[Tensor, " B"]:
     tensor([0.5000, 1.0000])
     """
     if curves.shape[1] < 2:
-        raise ValueError(f"expected curves of two points or more, got {tuple(curves.shape)}")
+        raise ValueError(
+            f"expected curves of two points or more, got {tuple(curves.shape)}"
+        )
     return torch.trapezoid(curves, dim=1) / (curves.shape[1] - 1)
 
 
 @torch.no_grad()
-def _curve(model, images, scores, target, steps: int | None, erase: str, inserts: bool) -> Tensor:
+def _curve(
+    model, images, scores, target, steps: int | None, erase: str, inserts: bool
+) -> Tensor:
     """The target's probability after each step, (B, steps + 1)."""
     N = model.cfg.num_patches
     steps = min(16, N) if steps is None else steps
     check_between("steps", steps, 1, N, ", the number of patches")
     if scores.shape != (len(images), N) or not scores.isfinite().all():
         got = tuple(scores.shape)
-        raise ValueError(f"expected finite scores ({len(images)}, {N}), one for each patch, got {got}")
+        raise ValueError(
+            f"expected finite scores ({len(images)}, {N}), one for each patch, got {got}"
+        )
     classes = pick_targets(model, model(images), target)[:, None]
     order = scores.argsort(dim=1, descending=True, stable=True)  # (B, N)
     points = []
     for step in range(steps + 1):
         k = round(step * N / steps)
         kept = order[:, :k] if inserts else order[:, k:]
-        points.append(answer_with(model, images, kept, erase).softmax(dim=-1).gather(1, classes)[:, 0])
+        points.append(
+            answer_with(model, images, kept, erase)
+            .softmax(dim=-1)
+            .gather(1, classes)[:, 0]
+        )
     return torch.stack(points, dim=1)

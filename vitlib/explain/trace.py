@@ -29,8 +29,14 @@ PLAIN = {  # the paper's ViT, which `vitworkshop/web/vit.js` computes, too
     "layer_scale": None,
     "mask_token": False,
 }
-NAMED = re.compile(r"norm|head|blocks\.\d+(\.(norm[12]|attn\.(qkv|proj)|mlp\.(fc[12]|act)))?")
-INPUTS = {"proj": "mixed", "norm2": "mid", "head": "pool"}  # what a module reads, where no module makes it
+NAMED = re.compile(
+    r"norm|head|blocks\.\d+(\.(norm[12]|attn\.(qkv|proj)|mlp\.(fc[12]|act)))?"
+)
+INPUTS = {
+    "proj": "mixed",
+    "norm2": "mid",
+    "head": "pool",
+}  # what a module reads, where no module makes it
 
 
 @torch.no_grad()
@@ -76,7 +82,11 @@ def trace(
     torch.Size([1, 65, 576])
     """
     check_plain(model.cfg)
-    P, h, d = model.cfg.patch_size, model.cfg.num_heads, model.cfg.embed_dim // model.cfg.num_heads
+    P, h, d = (
+        model.cfg.patch_size,
+        model.cfg.num_heads,
+        model.cfg.embed_dim // model.cfg.num_heads,
+    )
     patches = model.embed_patches(images)
     x, kept = moved_tokens(model, patches, order, positions, remove)
     places = list(range(model.cfg.num_patches) if order is None else order)
@@ -89,7 +99,9 @@ def trace(
     absent[kept] = False
 
     def silence(_module, args: tuple[Tensor]) -> tuple[Tensor]:
-        return (args[0].masked_fill(absent[:, None], 0),)  # a token that is not there reads nothing
+        return (
+            args[0].masked_fill(absent[:, None], 0),
+        )  # a token that is not there reads nothing
 
     def keep(name: str) -> Callable:
         room, dot, last = name.rpartition(".")
@@ -99,10 +111,16 @@ def trace(
                 found[room + dot + INPUTS[last]] = args[0]
             found[name] = out
             if last == "qkv":
-                q, k, _ = out.unflatten(-1, (3, h, d)).permute(2, 0, 3, 1, 4)  # each (B, h, T, d)
-                scores = (q @ k.mT / d**0.5).masked_fill(absent | absent[:, None], -torch.inf)
+                q, k, _ = out.unflatten(-1, (3, h, d)).permute(
+                    2, 0, 3, 1, 4
+                )  # each (B, h, T, d)
+                scores = (q @ k.mT / d**0.5).masked_fill(
+                    absent | absent[:, None], -torch.inf
+                )
                 found[f"{room}.scores"] = scores
-                found[f"{room}.weights"] = scores.softmax(dim=-1).masked_fill(absent[:, None], 0)
+                found[f"{room}.weights"] = scores.softmax(dim=-1).masked_fill(
+                    absent[:, None], 0
+                )
 
         return hook
 
@@ -113,7 +131,11 @@ def trace(
                 hooks.callback(module.register_forward_pre_hook(silence).remove)
             if NAMED.fullmatch(name):
                 hooks.callback(module.register_forward_hook(keep(name)).remove)
-        unread = x.new_zeros(len(absent)).masked_fill(absent, -torch.inf).expand(1, h, len(absent), -1)
+        unread = (
+            x.new_zeros(len(absent))
+            .masked_fill(absent, -torch.inf)
+            .expand(1, h, len(absent), -1)
+        )
         for block in model.blocks:
             x = block(x, unread)
         read(model, model.norm(x)[:, kept])
@@ -125,5 +147,9 @@ def check_plain(cfg: ViTConfig, **more: object) -> None:
     wanted = PLAIN | more
     got = {key: getattr(cfg, key) for key in wanted if getattr(cfg, key) != wanted[key]}
     if got:
-        right, wrong = (", ".join(f"{key}={of[key]!r}" for key in got) for of in (wanted, got))
-        raise ValueError(f"expected a model with {right}, got {wrong}; train one of the book's presets")
+        right, wrong = (
+            ", ".join(f"{key}={of[key]!r}" for key in got) for of in (wanted, got)
+        )
+        raise ValueError(
+            f"expected a model with {right}, got {wrong}; train one of the book's presets"
+        )

@@ -17,18 +17,24 @@ from vitlib.tensors import check_like
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
 
-Bias = Float[Tensor, "#B h T T"] | None  # added to the scores before the softmax; see `RelativePosEmbed`
+Bias = (
+    Float[Tensor, "#B h T T"] | None
+)  # added to the scores before the softmax; see `RelativePosEmbed`
 GRID = "b h (r c) d"
 LINES = {"row": "b (h r) c d", "column": "b (h c) r d"}
 
 
-def _fused_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+def _fused_attention(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+) -> Tensor:
     """softmax(q k^T / sqrt(d) + bias) v without forming the weights, (B, h, T, d) each."""
     if q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad:
         # here the kernel's backward pass is almost four times slower than in float32: more than half a train step
         with torch.autocast("cpu", enabled=False):
             bias = None if bias is None else bias.float()
-            return _fused_attention(q.float(), k.float(), v.float(), bias, dropout).to(q.dtype)
+            return _fused_attention(q.float(), k.float(), v.float(), bias, dropout).to(
+                q.dtype
+            )
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
 
 
@@ -69,7 +75,9 @@ class Attention(nn.Module):
         self.drop = nn.Dropout(drop_rate)
         self.rotary: tuple = ()  # the model's `RotaryPosEmbed`, if it has one; a tuple, so that no weight stands twice
 
-    def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
+    def project(
+        self, x: Float[Tensor, "B T D"]
+    ) -> tuple[Float[Tensor, "B h T d"], ...]:
         """Queries, keys and values of every head (Equation 5), each (B, h, T, d).
 
         Raises:
@@ -77,27 +85,49 @@ class Attention(nn.Module):
         """
         width = self.qkv.in_features
         check_like("tokens", x, next(self.qkv.parameters()))
-        if x.ndim != 3 or x.shape[-1] != width:  # (T, D) would mix the numbers of a head in place of tokens
+        if (
+            x.ndim != 3 or x.shape[-1] != width
+        ):  # (T, D) would mix the numbers of a head in place of tokens
             lacks_batch = tuple(x.shape[1:]) == (width,)
-            fix = "add the batch axis with x[None]" if lacks_batch else "is it embedded yet?"
-            raise ValueError(f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}")
-        parts = self.qkv(x).chunk(3, dim=-1)  # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
-        q, k, v = (part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts)
+            fix = (
+                "add the batch axis with x[None]"
+                if lacks_batch
+                else "is it embedded yet?"
+            )
+            raise ValueError(
+                f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}"
+            )
+        parts = self.qkv(x).chunk(
+            3, dim=-1
+        )  # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
+        q, k, v = (
+            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts
+        )
         for positions in self.rotary:
             q, k = positions.turn(q), positions.turn(k)
         return q, k, v
 
-    def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
+    def forward(
+        self, x: Float[Tensor, "B T D"], bias: Bias = None
+    ) -> Float[Tensor, "B T D"]:
         """Mix the tokens `x` (Equations 6-8), their scores raised by a `bias`: (B, T, D) -> (B, T, D)."""
         q, k, v = self.project(x)
-        mixed = self._mix(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)  # (B, h, T, d)
-        return self.drop(self.proj(mixed.transpose(1, 2).flatten(2)))  # (B, T, h, d) -> (B, T, D)
+        mixed = self._mix(
+            q, k, v, bias, self.attn_drop_rate if self.training else 0.0
+        )  # (B, h, T, d)
+        return self.drop(
+            self.proj(mixed.transpose(1, 2).flatten(2))
+        )  # (B, T, h, d) -> (B, T, D)
 
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+    def _mix(
+        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+    ) -> Tensor:
         """What every query takes from the values, (B, h, T, d) each."""
         return _fused_attention(q, k, v, bias, dropout)
 
-    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Bias = None
+    ) -> Float[Tensor, "B h T T"]:
         """The softmax weights (Equation 6) that `forward` uses without forming them; arguments as there, no dropout.
 
         Returns:
@@ -142,15 +172,23 @@ class AxialAttention(Attention):
         check_choice("axis", axis, LINES)
         self.grid, self.axis = tuple(grid), axis
 
-    def project(self, x: Float[Tensor, "B T D"]) -> tuple[Float[Tensor, "B h T d"], ...]:
+    def project(
+        self, x: Float[Tensor, "B T D"]
+    ) -> tuple[Float[Tensor, "B h T d"], ...]:
         rows, cols = self.grid
         parts = super().project(x)
         if x.shape[1] != (T := 1 + rows * cols):
-            got = f"{x.shape[1]}; for images of another size use model.with_img_size(...)"
-            raise ValueError(f"expected {T} tokens, CLS and a grid of {rows} x {cols}, got {got}")
+            got = (
+                f"{x.shape[1]}; for images of another size use model.with_img_size(...)"
+            )
+            raise ValueError(
+                f"expected {T} tokens, CLS and a grid of {rows} x {cols}, got {got}"
+            )
         return parts
 
-    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Bias = None
+    ) -> Float[Tensor, "B h T T"]:
         T = 1 + math.prod(self.grid)
         queries, keys = self._places(x.device)
         mask = x.new_full((T, T), -torch.inf)
@@ -158,16 +196,24 @@ class AxialAttention(Attention):
         mask = mask.expand(1, self.num_heads, T, T)
         return super().attention_weights(x, mask if bias is None else bias + mask)
 
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
+    def _mix(
+        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
+    ) -> Tensor:
         cls_bias = line_bias = None
         if bias is not None:
             queries, keys = self._places(bias.device)
             cls_bias = bias[:, :, :1]  # (1, h, 1, T)
-            line_bias = bias[:, :, queries, keys].flatten(1, 2)  # (1, h lines, length, 1+length)
+            line_bias = bias[:, :, queries, keys].flatten(
+                1, 2
+            )  # (1, h lines, length, 1+length)
         cls = _fused_attention(q[:, :, :1], k, v, cls_bias, dropout)  # (B, h, 1, d)
         lines = self._lines(q[:, :, 1:])  # (B, h lines, length, d)
-        lines = _fused_attention(lines, self._with_cls(k), self._with_cls(v), line_bias, dropout)
-        patches = rearrange(lines, f"{LINES[self.axis]} -> {GRID}", h=self.num_heads, r=self.grid[0])
+        lines = _fused_attention(
+            lines, self._with_cls(k), self._with_cls(v), line_bias, dropout
+        )
+        patches = rearrange(
+            lines, f"{LINES[self.axis]} -> {GRID}", h=self.num_heads, r=self.grid[0]
+        )
         return torch.cat([cls, patches], dim=2)  # (B, h, 1+N, d)
 
     def _lines(self, x: Tensor) -> Tensor:
@@ -177,12 +223,16 @@ class AxialAttention(Attention):
     def _with_cls(self, x: Tensor) -> Tensor:
         """The same with CLS before every line: (B, h, 1+N, d) -> (B, h lines, 1+length, d)."""
         lines = self._lines(x[:, :, 1:])
-        cls = x[:, :, :1].repeat_interleave(lines.shape[1] // self.num_heads, dim=1)  # (B, h lines, 1, d)
+        cls = x[:, :, :1].repeat_interleave(
+            lines.shape[1] // self.num_heads, dim=1
+        )  # (B, h lines, 1, d)
         return torch.cat([cls, lines], dim=2)
 
     def _places(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """Where in T each line's queries and keys stand: (lines, length, 1) and (lines, 1, 1+length), CLS a key."""
-        places = torch.arange(1, 1 + math.prod(self.grid), device=device).unflatten(0, self.grid)
+        places = torch.arange(1, 1 + math.prod(self.grid), device=device).unflatten(
+            0, self.grid
+        )
         places = places if self.axis == "row" else places.T  # (lines, length)
         return places[:, :, None], F.pad(places, (1, 0))[:, None]
 
@@ -190,5 +240,7 @@ class AxialAttention(Attention):
 #: What one block's depth holds: an attention, or one along the rows and then one along the columns.
 ATTENTIONS: dict[str, Callable[[tuple[int, int]], list[Callable[..., Attention]]]] = {
     "full": lambda grid: [Attention],
-    "axial": lambda grid: [partial(AxialAttention, grid=grid, axis=axis) for axis in LINES],
+    "axial": lambda grid: [
+        partial(AxialAttention, grid=grid, axis=axis) for axis in LINES
+    ],
 }

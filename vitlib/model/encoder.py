@@ -12,10 +12,22 @@ from vitlib.checks import Count, DropRate, check_choice, checked
 from vitlib.model.attention import Attention, Bias
 from vitlib.tensors import check_tokens
 
-__all__ = ["ACTIVATIONS", "BLOCKS", "Block", "DropPath", "LayerScale", "Mlp", "PostNormBlock"]
+__all__ = [
+    "ACTIVATIONS",
+    "BLOCKS",
+    "Block",
+    "DropPath",
+    "LayerScale",
+    "Mlp",
+    "PostNormBlock",
+]
 
 EPS = 1e-6  # LayerNorm's epsilon in the paper's code
-ACTIVATIONS = {"gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU(approximate="tanh"), "relu": nn.ReLU}
+ACTIVATIONS = {
+    "gelu": nn.GELU,
+    "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
+    "relu": nn.ReLU,
+}
 
 
 class Mlp(nn.Module):
@@ -34,7 +46,11 @@ class Mlp(nn.Module):
 
     @checked
     def __init__(
-        self, embed_dim: Count, hidden_dim: Count, act: str = "gelu", drop_rate: DropRate = 0.0
+        self,
+        embed_dim: Count,
+        hidden_dim: Count,
+        act: str = "gelu",
+        drop_rate: DropRate = 0.0,
     ) -> None:
         super().__init__()
         check_choice("act", act, ACTIVATIONS)
@@ -68,7 +84,9 @@ class DropPath(nn.Module):
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         if not self.training or self.p == 0:
             return x
-        keep = torch.rand(x.shape[0], *[1] * (x.ndim - 1), device=x.device) >= self.p  # (B, 1, 1)
+        keep = (
+            torch.rand(x.shape[0], *[1] * (x.ndim - 1), device=x.device) >= self.p
+        )  # (B, 1, 1)
         return x * keep.to(x.dtype) / (1 - self.p)
 
     def extra_repr(self) -> str:
@@ -134,17 +152,25 @@ class Block(nn.Module):
         super().__init__()
         self.norm1 = nn.LayerNorm(embed_dim, eps=EPS)
         self.attn = attention(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
-        self.ls1 = nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
+        self.ls1 = (
+            nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
+        )
         self.norm2 = nn.LayerNorm(embed_dim, eps=EPS)
         self.mlp = Mlp(embed_dim, hidden_dim, act, drop_rate)
-        self.ls2 = nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
+        self.ls2 = (
+            nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
+        )
         self.drop_path = DropPath(drop_path)
 
-    def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
+    def forward(
+        self, x: Float[Tensor, "B T D"], bias: Bias = None
+    ) -> Float[Tensor, "B T D"]:
         x = x + self.drop_path(self.ls1(self.attn(self.norm1(x), bias)))
         return x + self.drop_path(self.ls2(self.mlp(self.norm2(x))))
 
-    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Bias = None
+    ) -> Float[Tensor, "B h T T"]:
         """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(self.norm1(x), bias)
 
@@ -155,11 +181,15 @@ class PostNormBlock(Block):
     Source: Vaswani et al. 2017 (arXiv 1706.03762). The paper's Section 3.1 chose pre-norm instead; chapter 06.
     """
 
-    def forward(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B T D"]:
+    def forward(
+        self, x: Float[Tensor, "B T D"], bias: Bias = None
+    ) -> Float[Tensor, "B T D"]:
         x = self.norm1(x + self.drop_path(self.ls1(self.attn(x, bias))))
         return self.norm2(x + self.drop_path(self.ls2(self.mlp(x))))
 
-    def attention_weights(self, x: Float[Tensor, "B T D"], bias: Bias = None) -> Float[Tensor, "B h T T"]:
+    def attention_weights(
+        self, x: Float[Tensor, "B T D"], bias: Bias = None
+    ) -> Float[Tensor, "B h T T"]:
         """The weights this block's attention would use on `x`, given `bias`: (B, T, D) -> (B, h, T, T)."""
         return self.attn.attention_weights(x, bias)
 
@@ -167,7 +197,9 @@ class PostNormBlock(Block):
 class PositionedBlock(Block):
     """A block that adds positions to what it reads: a later one where `pos_at` is not "stem" (Appendix D.4)."""
 
-    positions: tuple[nn.Module]  # in a tuple, so that they stay the model's and are no part of the block
+    positions: tuple[
+        nn.Module
+    ]  # in a tuple, so that they stay the model's and are no part of the block
 
     def forward(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         return super().forward(self.positions[0](x), bias)

@@ -89,7 +89,8 @@ class ViT(nn.Module):
 
     def __init__(
         self,
-        img_size: int | tuple[int, int] = 32,  # side, or (height, width); multiples of patch_size
+        img_size: int
+        | tuple[int, int] = 32,  # side, or (height, width); multiples of patch_size
         patch_size: int = 4,
         in_chans: int = 3,
         num_classes: int = 10,
@@ -100,14 +101,18 @@ class ViT(nn.Module):
         global_pool: str = "token",  # what the head reads: "token" is CLS, "avg" the mean of the patches
     ) -> None:
         super().__init__()
-        height, width = img_size if isinstance(img_size, tuple) else (img_size, img_size)
+        height, width = (
+            img_size if isinstance(img_size, tuple) else (img_size, img_size)
+        )
         num_patches = (height // patch_size) * (width // patch_size)
         hidden_dim = int(embed_dim * mlp_ratio)
         self.global_pool = global_pool
         self.patch_embed = PatchEmbed(patch_size, in_chans, embed_dim)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, embed_dim))
         self.pos_embed = nn.Parameter(torch.zeros(1, 1 + num_patches, embed_dim))
-        self.blocks = nn.Sequential(*(Block(embed_dim, num_heads, hidden_dim) for _ in range(depth)))
+        self.blocks = nn.Sequential(
+            *(Block(embed_dim, num_heads, hidden_dim) for _ in range(depth))
+        )
         self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
         self.head = nn.Linear(embed_dim, num_classes)
         self.init_weights()

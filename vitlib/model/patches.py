@@ -7,7 +7,15 @@ from einops import rearrange
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import Count, PatchDropRate, Size, as_pair, check_divides, check_halvings, checked
+from vitlib.checks import (
+    Count,
+    PatchDropRate,
+    Size,
+    as_pair,
+    check_divides,
+    check_halvings,
+    checked,
+)
 from vitlib.config import ResNetConfig
 from vitlib.model.resnet import ResNet
 from vitlib.tensors import check_images, check_normalised
@@ -27,7 +35,9 @@ __all__ = [
 
 
 @checked
-def patchify(images: Shaped[Tensor, "B C H W"], patch_size: Count) -> Shaped[Tensor, "B N PPC"]:
+def patchify(
+    images: Shaped[Tensor, "B C H W"], patch_size: Count
+) -> Shaped[Tensor, "B N PPC"]:
     """Cut images into non-overlapping square patches and flatten each.
 
     Args:
@@ -47,7 +57,9 @@ def patchify(images: Shaped[Tensor, "B C H W"], patch_size: Count) -> Shaped[Ten
     torch.Size([1, 196, 768])
     """
     check_divides(patch_size, *images.shape[2:])
-    return rearrange(images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size)
+    return rearrange(
+        images, "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=patch_size, p2=patch_size
+    )
 
 
 @checked
@@ -77,8 +89,16 @@ def unpatchify(
     rows, cols = height // patch_size, width // patch_size
     if patches.shape[1] != rows * cols:
         expected = f"{rows * cols} patches of side {patch_size}"
-        raise ValueError(f"an image of {height} x {width} has {expected}, got {patches.shape[1]}")
-    return rearrange(patches, "b (h w) (p1 p2 c) -> b c (h p1) (w p2)", h=rows, p1=patch_size, p2=patch_size)
+        raise ValueError(
+            f"an image of {height} x {width} has {expected}, got {patches.shape[1]}"
+        )
+    return rearrange(
+        patches,
+        "b (h w) (p1 p2 c) -> b c (h p1) (w p2)",
+        h=rows,
+        p1=patch_size,
+        p2=patch_size,
+    )
 
 
 @checked
@@ -90,9 +110,13 @@ def conv_to_linear(weight: Shaped[Tensor, "D C P P"]) -> Shaped[Tensor, "D PPC"]
     return rearrange(weight, "d c p1 p2 -> d (p1 p2 c)")
 
 
-def init_projection(layer: nn.Conv2d | nn.Linear, std: float | None = None) -> nn.Conv2d | nn.Linear:
+def init_projection(
+    layer: nn.Conv2d | nn.Linear, std: float | None = None
+) -> nn.Conv2d | nn.Linear:
     """Truncated normal, by default of 1/sqrt(fan-in): tokens start with the pixels' mean square; zero bias."""
-    nn.init.trunc_normal_(layer.weight, std=layer.weight[0].numel() ** -0.5 if std is None else std)
+    nn.init.trunc_normal_(
+        layer.weight, std=layer.weight[0].numel() ** -0.5 if std is None else std
+    )
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
     return layer
@@ -142,7 +166,13 @@ class ConvPatchEmbed(nn.Module):
         super().__init__()
         self.patch_size = patch_size
         margin = patch_size // 2 if self.overlap else 0
-        conv = nn.Conv2d(in_chans, embed_dim, patch_size + 2 * margin, stride=patch_size, padding=margin)
+        conv = nn.Conv2d(
+            in_chans,
+            embed_dim,
+            patch_size + 2 * margin,
+            stride=patch_size,
+            padding=margin,
+        )
         self.proj = init_projection(conv)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
@@ -180,7 +210,9 @@ class ConvStem(nn.Module):
         check_halvings(patch_size)
         self.patch_size = patch_size
         halvings = patch_size.bit_length() - 1
-        widths = [in_chans] + [max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)]
+        widths = [in_chans] + [
+            max(8, embed_dim >> (halvings - 1 - i)) for i in range(halvings)
+        ]
         self.stem = nn.Sequential()
         for before, after in zip(widths, widths[1:], strict=False):
             conv = nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False)
@@ -210,10 +242,15 @@ class HybridPatchEmbed(nn.Module):
         check_halvings(patch_size)
         self.patch_size = patch_size
         # ..., D/4, D/2, D, rounded up to multiples of 32: a stage for each halving
-        widths = [-(-embed_dim // (32 << i)) * 32 for i in reversed(range(patch_size.bit_length() - 1))]
+        widths = [
+            -(-embed_dim // (32 << i)) * 32
+            for i in reversed(range(patch_size.bit_length() - 1))
+        ]
         depths = [1] * len(widths)
         # groups of four channels in the narrow stem, as in a `ResNet` by default
-        cfg = ResNetConfig(in_chans=in_chans, num_classes=0, widths=widths, depths=depths, num_groups=2)
+        cfg = ResNetConfig(
+            in_chans=in_chans, num_classes=0, widths=widths, depths=depths, num_groups=2
+        )
         self.backbone = ResNet(cfg)
         self.proj = init_projection(nn.Conv2d(widths[-1], embed_dim, kernel_size=1))
 
@@ -224,7 +261,9 @@ class HybridPatchEmbed(nn.Module):
 
 def _check(images: Tensor, patch_size: int, weights: Tensor) -> None:
     """Refuse images that cannot be cut into whole patches, or that the first layer's `weights` cannot take."""
-    in_chans = weights.shape[1] if weights.ndim == 4 else weights.shape[1] // patch_size**2
+    in_chans = (
+        weights.shape[1] if weights.ndim == 4 else weights.shape[1] // patch_size**2
+    )
     check_images(images, f"B {in_chans} H W")
     check_divides(patch_size, *images.shape[2:])
     check_normalised(images, weights)
@@ -260,6 +299,8 @@ class PatchDrop(nn.Module):
             return x
         B, T, D = x.shape
         n = max(1, round((T - 1) * (1 - self.rate)))
-        places = torch.rand(B, T - 1, device=x.device).argsort(dim=1)  # (B, N), in an order for each image
+        places = torch.rand(B, T - 1, device=x.device).argsort(
+            dim=1
+        )  # (B, N), in an order for each image
         kept = 1 + places[:, :n, None].expand(-1, -1, D)  # (B, n, D)
         return torch.cat([x[:, :1], x.gather(1, kept)], dim=1)

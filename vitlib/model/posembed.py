@@ -33,7 +33,9 @@ def learned(*shape: int) -> nn.Parameter:
 
 
 @checked
-def sincos_2d(grid: Grid, embed_dim: Count, extent: Grid | None = None) -> Float[Tensor, "N D"]:
+def sincos_2d(
+    grid: Grid, embed_dim: Count, extent: Grid | None = None
+) -> Float[Tensor, "N D"]:
     """Fixed sines and cosines: half the channels tell the row, half the column.
 
     Args:
@@ -53,10 +55,17 @@ def sincos_2d(grid: Grid, embed_dim: Count, extent: Grid | None = None) -> Float
     """
     check_quarters("sincos_2d", embed_dim)
     frequencies = 10000 ** -(torch.arange(embed_dim // 4) / (embed_dim // 4))  # (D/4,)
-    centres = [(torch.arange(n) + 0.5) * old / n - 0.5 for n, old in zip(grid, extent or grid, strict=True)]
+    centres = [
+        (torch.arange(n) + 0.5) * old / n - 0.5
+        for n, old in zip(grid, extent or grid, strict=True)
+    ]
     rows, cols = torch.meshgrid(*centres, indexing="ij")
-    angles = [position.flatten()[:, None] * frequencies for position in (rows, cols)]  # two of (N, D/4)
-    return torch.cat([wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1)
+    angles = [
+        position.flatten()[:, None] * frequencies for position in (rows, cols)
+    ]  # two of (N, D/4)
+    return torch.cat(
+        [wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1
+    )
 
 
 @checked
@@ -97,21 +106,31 @@ def resample_pos_embed(
         got = f"{places} places, but pos_embed has {tokens} patch positions"
         raise ValueError(f"old_grid {tuple(old_grid)} has {got}")
     prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
-    patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
-    patches = resample_grid(patches, new_grid).flatten(2).mT  # (1, D, rows', columns') -> (1, N', D)
+    patches = patches.unflatten(1, tuple(old_grid)).permute(
+        0, 3, 1, 2
+    )  # (1, N, D) -> (1, D, rows, columns)
+    patches = (
+        resample_grid(patches, new_grid).flatten(2).mT
+    )  # (1, D, rows', columns') -> (1, N', D)
     return torch.cat([prefix, patches], dim=1)
 
 
-def resample_grid(grid: Float[Tensor, "B D H W"], size: tuple[int, int]) -> Float[Tensor, "B D H2 W2"]:
+def resample_grid(
+    grid: Float[Tensor, "B D H W"], size: tuple[int, int]
+) -> Float[Tensor, "B D H2 W2"]:
     """Bicubic, antialiased interpolation in float32: (B, D, rows, columns) -> (B, D, *size).
 
     Source: Section 3.2.
     """
     if tuple(grid.shape[-2:]) == tuple(size):
         return grid
-    if size[1] == 1 < size[0]:  # torch's antialiased kernel repeats the first row; for one row it is right
+    if (
+        size[1] == 1 < size[0]
+    ):  # torch's antialiased kernel repeats the first row; for one row it is right
         return resample_grid(grid.mT, (1, size[0])).mT
-    return F.interpolate(grid.float(), size=tuple(size), mode="bicubic", antialias=True).to(grid.dtype)
+    return F.interpolate(
+        grid.float(), size=tuple(size), mode="bicubic", antialias=True
+    ).to(grid.dtype)
 
 
 class PosEmbed(nn.Module):
@@ -174,7 +193,9 @@ class LearnedPosEmbed(PosEmbed):
         return self.weight
 
     def resample(self, grid: Grid) -> None:
-        self.weight = nn.Parameter(resample_pos_embed(self.weight.detach(), grid, self.grid))
+        self.weight = nn.Parameter(
+            resample_pos_embed(self.weight.detach(), grid, self.grid)
+        )
         super().resample(grid)
 
 
@@ -198,8 +219,14 @@ class Learned2dPosEmbed(PosEmbed):
 
     def resample(self, grid: Grid) -> None:
         for name, size in (("rows", grid[0]), ("cols", grid[1])):
-            line = getattr(self, name).detach().T[None, :, None]  # (length, D/2) -> (1, D/2, 1, length)
-            setattr(self, name, nn.Parameter(resample_grid(line, (1, size))[0, :, 0].T.contiguous()))
+            line = (
+                getattr(self, name).detach().T[None, :, None]
+            )  # (length, D/2) -> (1, D/2, 1, length)
+            setattr(
+                self,
+                name,
+                nn.Parameter(resample_grid(line, (1, size))[0, :, 0].T.contiguous()),
+            )
         super().resample(grid)
 
 
@@ -229,7 +256,9 @@ class SinCos2dPosEmbed(PosEmbed):
         super().resample(grid)
 
 
-def _save_extent(pos: SinCos2dPosEmbed, state: dict, prefix: str, _metadata: dict) -> None:
+def _save_extent(
+    pos: SinCos2dPosEmbed, state: dict, prefix: str, _metadata: dict
+) -> None:
     if pos.extent != pos.grid:
         state[f"{prefix}extent"] = torch.tensor(pos.extent, dtype=torch.float32)
 
@@ -259,11 +288,17 @@ class RelativePosEmbed(NoPosEmbed):
 
     def attention_bias(self) -> Float[Tensor, "1 h T T"]:
         ranges = [torch.arange(size, device=self.bias.device) for size in self.grid]
-        rows, cols = torch.cartesian_prod(*ranges).T  # (N,) each, the row and the column of each patch
-        down = rows[:, None] - rows + self.grid[0] - 1  # (N, N), the query's offset from the key, from 0
+        rows, cols = torch.cartesian_prod(
+            *ranges
+        ).T  # (N,) each, the row and the column of each patch
+        down = (
+            rows[:, None] - rows + self.grid[0] - 1
+        )  # (N, N), the query's offset from the key, from 0
         right = cols[:, None] - cols + self.grid[1] - 1
         patches = self.bias[:, down, right]  # (h, N, N)
-        to_patch, to_cls, to_self = self.cls_bias[:, :, None, None].unbind(1)  # three of (h, 1, 1)
+        to_patch, to_cls, to_self = self.cls_bias[:, :, None, None].unbind(
+            1
+        )  # three of (h, 1, 1)
         n = len(rows)
         top = torch.cat([to_self, to_patch.expand(-1, 1, n)], dim=2)  # (h, 1, 1+N)
         rest = torch.cat([to_cls.expand(-1, n, 1), patches], dim=2)  # (h, N, 1+N)
@@ -296,13 +331,22 @@ class RotaryPosEmbed(NoPosEmbed):
         """Queries or keys, each pair of numbers turned by its token's angles."""
         left, right = x.unflatten(-1, (-1, 2)).unbind(-1)  # (B, h, T, d/2) each
         cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)  # (T, d/2) each
-        return torch.stack([left * cos - right * sin, left * sin + right * cos], dim=-1).flatten(-2)
+        return torch.stack(
+            [left * cos - right * sin, left * sin + right * cos], dim=-1
+        ).flatten(-2)
 
     def resample(self, grid: Grid) -> None:
-        frequencies = 100 ** -torch.linspace(0, 1, self.head_dim // 4 + 1)[:-1]  # (d/4,)
+        frequencies = (
+            100 ** -torch.linspace(0, 1, self.head_dim // 4 + 1)[:-1]
+        )  # (d/4,)
         places = torch.cartesian_prod(*(torch.arange(size) for size in grid))  # (N, 2)
-        angles = F.pad((places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0))  # (N, d/2) -> (1+N, d/2)
-        self.cos, self.sin = angles.cos().to(self.cos.device), angles.sin().to(self.cos.device)
+        angles = F.pad(
+            (places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0)
+        )  # (N, d/2) -> (1+N, d/2)
+        self.cos, self.sin = (
+            angles.cos().to(self.cos.device),
+            angles.sin().to(self.cos.device),
+        )
         super().resample(grid)
 
 
@@ -334,4 +378,6 @@ def _rename_loaded(_model: nn.Module, state: dict, prefix: str, *_rest) -> None:
 
 
 def _rename_missing(_model: nn.Module, keys) -> None:
-    keys.missing_keys[:] = [key.replace("pos_embed.weight", "pos_embed") for key in keys.missing_keys]
+    keys.missing_keys[:] = [
+        key.replace("pos_embed.weight", "pos_embed") for key in keys.missing_keys
+    ]

@@ -32,11 +32,17 @@ class StdConv2d(nn.Conv2d):
     """
 
     @checked
-    def __init__(self, in_chans: Count, out_chans: Count, kernel_size: Count, stride: Count = 1) -> None:
-        super().__init__(in_chans, out_chans, kernel_size, stride, kernel_size // 2, bias=False)
+    def __init__(
+        self, in_chans: Count, out_chans: Count, kernel_size: Count, stride: Count = 1
+    ) -> None:
+        super().__init__(
+            in_chans, out_chans, kernel_size, stride, kernel_size // 2, bias=False
+        )
 
     def forward(self, input: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 H2 W2"]:
-        weight = F.layer_norm(self.weight, self.weight.shape[1:], eps=1e-6)  # (C', C, k, k), over all but C'
+        weight = F.layer_norm(
+            self.weight, self.weight.shape[1:], eps=1e-6
+        )  # (C', C, k, k), over all but C'
         return F.conv2d(input, weight, None, self.stride, self.padding)
 
 
@@ -76,7 +82,11 @@ class PreActBottleneck(nn.Module):
     ) -> None:
         super().__init__()
         inner = out_chans // 4
-        self.downsample = _named(conv=StdConv2d(in_chans, out_chans, 1, stride)) if downsample else None
+        self.downsample = (
+            _named(conv=StdConv2d(in_chans, out_chans, 1, stride))
+            if downsample
+            else None
+        )
         self.norm1 = GroupNormAct(num_groups, in_chans)
         self.conv1 = StdConv2d(in_chans, inner, 1)
         self.norm2 = GroupNormAct(num_groups, inner)
@@ -123,17 +133,28 @@ class ResNet(nn.Module):
         self.stages = nn.Sequential()
         for before, after, depth in zip(befores, cfg.widths, cfg.depths, strict=False):
             stride = 2 if len(self.stages) else 1
-            blocks = [PreActBottleneck(before, after, stride, cfg.num_groups, downsample=True)]
-            blocks += [PreActBottleneck(after, after, 1, cfg.num_groups) for _ in range(depth - 1)]
+            blocks = [
+                PreActBottleneck(before, after, stride, cfg.num_groups, downsample=True)
+            ]
+            blocks += [
+                PreActBottleneck(after, after, 1, cfg.num_groups)
+                for _ in range(depth - 1)
+            ]
             self.stages.append(_named(blocks=nn.Sequential(*blocks)))
         self.norm = GroupNormAct(cfg.num_groups, cfg.embed_dim)
-        self.head = nn.Linear(cfg.embed_dim, cfg.num_classes) if cfg.num_classes else nn.Identity()
+        self.head = (
+            nn.Linear(cfg.embed_dim, cfg.num_classes)
+            if cfg.num_classes
+            else nn.Identity()
+        )
         # the convolutions start as PyTorch has them: the scale of standardised weights changes no output
         if isinstance(self.head, nn.Linear):
             nn.init.trunc_normal_(self.head.weight, std=0.02)
             nn.init.zeros_(self.head.bias)
 
-    def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B D rows cols"]:
+    def forward_features(
+        self, images: Float[Tensor, "B C H W"]
+    ) -> Float[Tensor, "B D rows cols"]:
         """The feature map after the last norm: (B, C, H, W) -> (B, D, rows, columns)."""
         check_images(images, f"B {self.cfg.in_chans} H W")
         check_normalised(images, next(self.parameters()))

@@ -48,23 +48,35 @@ class VisionTransformer(nn.Module):
     def __init__(self, cfg: ViTConfig) -> None:
         super().__init__()
         self.cfg = cfg
-        self.patch_embed = PATCH_EMBEDS[cfg.patch_embed](cfg.patch_size, cfg.in_chans, cfg.embed_dim)
+        self.patch_embed = PATCH_EMBEDS[cfg.patch_embed](
+            cfg.patch_size, cfg.in_chans, cfg.embed_dim
+        )
         self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
         self.pos_drop = nn.Dropout(cfg.drop_rate)
         self.patch_drop = PatchDrop(cfg.patch_drop_rate)
         self.blocks = _build_blocks(cfg)
         # the last post-norm block has normalised its output already
-        self.norm = nn.LayerNorm(cfg.embed_dim, eps=EPS) if cfg.norm_order == "pre" else nn.Identity()
+        self.norm = (
+            nn.LayerNorm(cfg.embed_dim, eps=EPS)
+            if cfg.norm_order == "pre"
+            else nn.Identity()
+        )
         self.head = _build_head(cfg)
         self.blocks.apply(partial(_init_weights, std=cfg.init_std))
         self.head.apply(_init_weights)
-        positions = partial(POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads)
+        positions = partial(
+            POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads
+        )
         self.pos_embed = positions()
         # Appendix D.4: later blocks may add positions, too, each its own ("every") or all the first one's ("shared")
-        self.pos_embeds = nn.ModuleList(positions() for _ in self.blocks[1:] if cfg.pos_at == "every")
+        self.pos_embeds = nn.ModuleList(
+            positions() for _ in self.blocks[1:] if cfg.pos_at == "every"
+        )
         later: Any = self.blocks[1:] if cfg.pos_at != "stem" else []
         for i, block in enumerate(later):
-            block.positions = (self.pos_embeds[i] if self.pos_embeds else self.pos_embed,)
+            block.positions = (
+                self.pos_embeds[i] if self.pos_embeds else self.pos_embed,
+            )
         turning: Any = self.blocks if cfg.pos_embed == "rope" else []
         for block in turning:
             block.attn.rotary = (self.pos_embed,)
@@ -97,13 +109,19 @@ class VisionTransformer(nn.Module):
             x = block(x, bias)
         return self.norm(x)
 
-    def forward_features(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
+    def forward_features(
+        self, images: Float[Tensor, "B C H W"]
+    ) -> Float[Tensor, "B T D"]:
         """Every token after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D)."""
         return self.encode(self.embed(images))
 
     def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         """The image's one vector (Equation 4): the CLS token, or the mean of the patch tokens."""
-        return tokens[:, 0] if self.cfg.global_pool == "token" else tokens[:, 1:].mean(dim=1)
+        return (
+            tokens[:, 0]
+            if self.cfg.global_pool == "token"
+            else tokens[:, 1:].mean(dim=1)
+        )
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
         """Logits (Equations 1-4): (B, C, H, W) -> (B, K)."""
@@ -130,9 +148,13 @@ class VisionTransformer(nn.Module):
         """
         depth = len(self.blocks)
         layers = list(range(depth)) if layers is None else layers
-        known = isinstance(layers, Sequence) and all(is_whole(i) and -depth <= i < depth for i in layers)
+        known = isinstance(layers, Sequence) and all(
+            is_whole(i) and -depth <= i < depth for i in layers
+        )
         if not known or not layers:
-            raise ValueError(f"layers must name blocks from {-depth} to {depth - 1}, got {layers}")
+            raise ValueError(
+                f"layers must name blocks from {-depth} to {depth - 1}, got {layers}"
+            )
         wanted = {layer % depth for layer in layers}
         x, bias, maps = self.embed(images), self.pos_embed.attention_bias(), {}
         blocks: Any = self.blocks[: max(wanted) + 1]
@@ -156,7 +178,9 @@ class VisionTransformer(nn.Module):
 
 def _build_blocks(cfg: ViTConfig) -> nn.ModuleList:
     """The encoder's blocks; DropPath's rate grows linearly from 0 to that of the last."""
-    attentions = [make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)]
+    attentions = [
+        make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)
+    ]
     first = BLOCKS[cfg.norm_order]
     later = first if cfg.pos_at == "stem" else POSITIONED_BLOCKS[cfg.norm_order]
     blocks = nn.ModuleList()

@@ -14,7 +14,17 @@ import torch.nn.functional as F
 from jaxtyping import Float, Integer, Shaped
 from torch import Generator, Tensor
 
-from vitlib.checks import Alpha, Classes, Count, DropRate, Magnitude, Natural, Share, check_between, checked
+from vitlib.checks import (
+    Alpha,
+    Classes,
+    Count,
+    DropRate,
+    Magnitude,
+    Natural,
+    Share,
+    check_between,
+    checked,
+)
 from vitlib.data.dataset import to_float
 from vitlib.tensors import check_labels, check_pixels
 
@@ -63,7 +73,9 @@ def augment_batch(
     targets = soft_targets(labels, num_classes, recipe.label_smoothing)
     methods = [(f, a) for f, a in ((mixup, recipe.mixup), (cutmix, recipe.cutmix)) if a]
     if mix and methods:  # one of them per batch, its parameters per image
-        method, alpha = methods[int(torch.randint(len(methods), (1,), generator=generator))]
+        method, alpha = methods[
+            int(torch.randint(len(methods), (1,), generator=generator))
+        ]
         images, targets = method(images, targets, alpha, generator)
     return images, targets
 
@@ -84,13 +96,18 @@ def augment_images(images: Images, recipe, generator: Generator) -> Floats:
 
 
 @checked
-def soft_targets(labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: DropRate = 0.0) -> Targets:
+def soft_targets(
+    labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: DropRate = 0.0
+) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
     Source: Szegedy et al. (2016, arXiv 1512.00567), Section 7.
     """
     check_labels(labels, num_classes)
-    return F.one_hot(labels.long(), num_classes).float() * (1 - smoothing) + smoothing / num_classes
+    return (
+        F.one_hot(labels.long(), num_classes).float() * (1 - smoothing)
+        + smoothing / num_classes
+    )
 
 
 @checked
@@ -110,11 +127,20 @@ def random_crop(images: Images, padding: Natural, generator: Generator) -> Image
     check_pixels(images)
     B, C, H, W = images.shape
     if not 0 <= padding < min(H, W):
-        raise ValueError(f"padding must be in [0, {min(H, W)}), got {padding}; 4 is usual for 32 pixels")
+        raise ValueError(
+            f"padding must be in [0, {min(H, W)}), got {padding}; 4 is usual for 32 pixels"
+        )
     dy, dx = torch.randint(-padding, padding + 1, (2, B, 1), generator=generator)
-    rows, cols = _mirror(torch.arange(H) + dy, H), _mirror(torch.arange(W) + dx, W)  # (B, H), (B, W)
-    flat = (rows.unsqueeze(2) * W + cols.unsqueeze(1)).view(B, 1, H * W).to(images.device)  # (B, 1, H*W)
-    return images.reshape(B, C, H * W).gather(2, flat.expand(B, C, H * W)).view(B, C, H, W)
+    rows, cols = (
+        _mirror(torch.arange(H) + dy, H),
+        _mirror(torch.arange(W) + dx, W),
+    )  # (B, H), (B, W)
+    flat = (
+        (rows.unsqueeze(2) * W + cols.unsqueeze(1)).view(B, 1, H * W).to(images.device)
+    )  # (B, 1, H*W)
+    return (
+        images.reshape(B, C, H * W).gather(2, flat.expand(B, C, H * W)).view(B, C, H, W)
+    )
 
 
 def _mirror(index: Tensor, size: int) -> Tensor:
@@ -137,7 +163,9 @@ def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
 
 
 @checked
-def mixup(images: Images, targets: Targets, alpha: Alpha, generator: Generator) -> tuple[Floats, Targets]:
+def mixup(
+    images: Images, targets: Targets, alpha: Alpha, generator: Generator
+) -> tuple[Floats, Targets]:
     """Blend images with partners from the batch, lam * x + (1 - lam) * x', and targets alike; lam ~ Beta(alpha, alpha).
 
     Args:
@@ -159,7 +187,9 @@ def mixup(images: Images, targets: Targets, alpha: Alpha, generator: Generator) 
 
 
 @checked
-def cutmix(images: Images, targets: Targets, alpha: Alpha, generator: Generator) -> tuple[Floats, Targets]:
+def cutmix(
+    images: Images, targets: Targets, alpha: Alpha, generator: Generator
+) -> tuple[Floats, Targets]:
     """Paste a box of another image into each image, and mix the targets by the box's true share of the pixels.
 
     Args:
@@ -180,20 +210,32 @@ def cutmix(images: Images, targets: Targets, alpha: Alpha, generator: Generator)
     lam = 1 - box.float().mean((1, 2))
     other = torch.randperm(B, generator=generator).to(images.device)
     box, lam = box.unsqueeze(1).to(images.device), lam.unsqueeze(1).to(images.device)
-    return torch.where(box, images[other], images), torch.lerp(targets[other], targets, lam.to(targets))
+    return torch.where(box, images[other], images), torch.lerp(
+        targets[other], targets, lam.to(targets)
+    )
 
 
 def _beta(alpha: float, n: int, generator: Generator) -> Tensor:
     """n draws from Beta(alpha, alpha): a / (a + b) of two gamma draws."""
-    a, b = torch._standard_gamma(torch.full((2, n), float(alpha), dtype=torch.float64), generator=generator)
+    a, b = torch._standard_gamma(
+        torch.full((2, n), float(alpha), dtype=torch.float64), generator=generator
+    )
     return (a / (a + b)).float()
 
 
-def _boxes(height: Tensor, width: Tensor, H: int, W: int, generator: Generator) -> Tensor:
+def _boxes(
+    height: Tensor, width: Tensor, H: int, W: int, generator: Generator
+) -> Tensor:
     """Boxes of the given sizes (B,) around uniform centres, clipped to the image: a mask (B, H, W)."""
-    cy, cx = torch.rand(2, len(height), generator=generator) * torch.tensor([[H], [W]])  # (B,), (B,)
-    rows = (torch.arange(H) + 0.5 - cy.unsqueeze(1)).abs() < height.unsqueeze(1) / 2  # (B, H)
-    cols = (torch.arange(W) + 0.5 - cx.unsqueeze(1)).abs() < width.unsqueeze(1) / 2  # (B, W)
+    cy, cx = torch.rand(2, len(height), generator=generator) * torch.tensor(
+        [[H], [W]]
+    )  # (B,), (B,)
+    rows = (torch.arange(H) + 0.5 - cy.unsqueeze(1)).abs() < height.unsqueeze(
+        1
+    ) / 2  # (B, H)
+    cols = (torch.arange(W) + 0.5 - cx.unsqueeze(1)).abs() < width.unsqueeze(
+        1
+    ) / 2  # (B, W)
     return rows.unsqueeze(2) & cols.unsqueeze(1)
 
 
@@ -231,7 +273,9 @@ def rand_augment(
     matrix = torch.eye(3).repeat(B, 1, 1)  # (B, 3, 3)
     for _ in range(num_ops):
         choice = torch.randint(len(names), (B,), generator=generator)
-        strength = ((magnitude + 0.5 * torch.randn(B, generator=generator)) / 10).clamp_(0, 1)
+        strength = (
+            (magnitude + 0.5 * torch.randn(B, generator=generator)) / 10
+        ).clamp_(0, 1)
         strength *= torch.randint(0, 2, (B,), generator=generator) * 2 - 1
         for k, name in enumerate(names[:-1]):
             index = (choice == k).nonzero().squeeze(1)
@@ -240,13 +284,20 @@ def rand_augment(
             if name in GEOMETRIC:
                 matrix[index] = matrix[index] @ GEOMETRIC[name](strength[index], H / W)
             else:
-                s, index = strength[index].view(-1, 1, 1, 1).to(device), index.to(device)
+                s, index = (
+                    strength[index].view(-1, 1, 1, 1).to(device),
+                    index.to(device),
+                )
                 images[index] = PHOTOMETRIC[name](images[index], s).clamp_(0, 1)
     moved = (matrix != torch.eye(3)).flatten(1).any(1).nonzero().squeeze(1)
     if len(moved):
         theta, moved = matrix[moved, :2].to(device), moved.to(device)
-        grid = F.affine_grid(theta, [len(moved), C, H, W], align_corners=False)  # (n, H, W, 2)
-        images[moved] = F.grid_sample(images[moved] - 0.5, grid, align_corners=False) + 0.5
+        grid = F.affine_grid(
+            theta, [len(moved), C, H, W], align_corners=False
+        )  # (n, H, W, 2)
+        images[moved] = (
+            F.grid_sample(images[moved] - 0.5, grid, align_corners=False) + 0.5
+        )
     return images.clamp_(0, 1)
 
 
@@ -270,7 +321,9 @@ def _rotate(s: Tensor, aspect: float) -> Tensor:
 def _grey(x: Tensor) -> Tensor:
     if x.shape[1] == 1:
         return x
-    return (x * x.new_tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)).sum(1, keepdim=True)
+    return (x * x.new_tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)).sum(
+        1, keepdim=True
+    )
 
 
 def _blend(base: Tensor, x: Tensor, s: Tensor) -> Tensor:
@@ -278,7 +331,11 @@ def _blend(base: Tensor, x: Tensor, s: Tensor) -> Tensor:
 
 
 def _sharpness(x: Tensor, s: Tensor) -> Tensor:
-    kernel = x.new_tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]]).div_(13).expand(x.shape[1], 1, 3, 3)
+    kernel = (
+        x.new_tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]])
+        .div_(13)
+        .expand(x.shape[1], 1, 3, 3)
+    )
     smooth = x.clone()  # the outermost pixels stay
     smooth[..., 1:-1, 1:-1] = F.conv2d(x, kernel, groups=x.shape[1])
     return _blend(smooth, x, s)
@@ -299,9 +356,13 @@ def _equalize(x: Tensor, s: Tensor) -> Tensor:
     counts = torch.zeros(*levels.shape[:2], 256, device=x.device)  # (n, C, 256)
     counts.scatter_add_(2, levels, torch.ones_like(x).flatten(2))
     below = counts.cumsum(2) - counts  # pixels darker than each level
-    last = counts.gather(2, levels.amax(2, keepdim=True))  # pixels of the brightest level that occurs
+    last = counts.gather(
+        2, levels.amax(2, keepdim=True)
+    )  # pixels of the brightest level that occurs
     step = ((levels.shape[2] - last) / 255).floor()  # as in PIL
-    table = ((below + (step / 2).floor()) / step.clamp_min(1)).floor().clamp_(0, 255) / 255
+    table = ((below + (step / 2).floor()) / step.clamp_min(1)).floor().clamp_(
+        0, 255
+    ) / 255
     return torch.where(step > 0, table.gather(2, levels), x.flatten(2)).view_as(x)
 
 

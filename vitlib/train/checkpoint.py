@@ -19,7 +19,14 @@ from torch import Tensor
 from vitlib.data.dataset import Dataset
 from vitlib.files import write_atomic, write_json
 
-_PARTS = {"step": int, "log": dict, "model": dict, "optimizer": dict, "ema": (dict, NoneType), "sums": Tensor}
+_PARTS = {
+    "step": int,
+    "log": dict,
+    "model": dict,
+    "optimizer": dict,
+    "ema": (dict, NoneType),
+    "sums": Tensor,
+}
 
 
 class Stopped(KeyboardInterrupt):
@@ -40,32 +47,51 @@ def save_checkpoint(path: Path, state: dict) -> None:
         raise OSError(f"{said}; {fix}") from error
 
 
-def load_checkpoint(path: Path, identity: dict, device: torch.device, defaults: dict | None = None) -> dict:
+def load_checkpoint(
+    path: Path, identity: dict, device: torch.device, defaults: dict | None = None
+) -> dict:
     """The state of the run that has this `identity`; a file that is damaged or of another run is refused."""
     anew = "delete it, or start anew with resume=False (--no-resume)"
     try:
-        with zipfile.ZipFile(path) as archive:  # torch.load does not look at its checksums
+        with zipfile.ZipFile(
+            path
+        ) as archive:  # torch.load does not look at its checksums
             if broken := archive.testzip():
                 raise ValueError(broken)
         state = torch.load(path, map_location=device, weights_only=True)
         theirs = dict(state["identity"])
     except Exception as error:  # a damaged file makes its readers raise anything
-        raise ValueError(f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}") from error
+        raise ValueError(
+            f"{path} is not a whole checkpoint ({type(error).__name__}); {anew}"
+        ) from error
     if differs := list(differences(theirs, identity, defaults)):
-        raise ValueError(f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}")
-    wrong = [key for key, kind in _PARTS.items() if key not in state or not isinstance(state[key], kind)]
+        raise ValueError(
+            f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}"
+        )
+    wrong = [
+        key
+        for key, kind in _PARTS.items()
+        if key not in state or not isinstance(state[key], kind)
+    ]
     if wrong or state["step"] < 0:
-        raise ValueError(f"{path} is not a whole checkpoint (its {(wrong or ['step'])[0]} is none); {anew}")
+        raise ValueError(
+            f"{path} is not a whole checkpoint (its {(wrong or ['step'])[0]} is none); {anew}"
+        )
     return state
 
 
 def checksum(data: Dataset) -> int:
     """CRC-32 of images and labels."""
-    images, labels = data.images.cpu().contiguous(), data.labels.to("cpu", torch.int64).contiguous()
+    images, labels = (
+        data.images.cpu().contiguous(),
+        data.labels.to("cpu", torch.int64).contiguous(),
+    )
     return zlib.crc32(labels.numpy().data, zlib.crc32(images.numpy().data))
 
 
-def differences(theirs: dict, ours: dict, defaults: dict | None = None, path: str = "") -> Iterator[str]:
+def differences(
+    theirs: dict, ours: dict, defaults: dict | None = None, path: str = ""
+) -> Iterator[str]:
     """In words, where two nested dictionaries differ; what one of them lacks is as in `default_fields`."""
     defaults = defaults or {}
     for key in sorted(theirs.keys() | ours.keys()):
@@ -85,9 +111,15 @@ def polite_interrupt() -> Iterator[Callable[[], bool]]:
         hits.append(signum)
         if len(hits) > 1:
             raise KeyboardInterrupt
-        print("\nstopping after this step (Ctrl-C again: at once)", file=sys.stderr, flush=True)
+        print(
+            "\nstopping after this step (Ctrl-C again: at once)",
+            file=sys.stderr,
+            flush=True,
+        )
 
-    if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # only there can signals be handled
         yield lambda: False
         return
     old = signal.signal(signal.SIGINT, note)

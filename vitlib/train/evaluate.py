@@ -82,23 +82,35 @@ def beside(confusion: Tensor, loss: float, classes: Sequence[str]) -> dict:
     """What a card tells beside an accuracy: the commonest class's share, each class's recall, and warnings."""
     from scipy.stats import binom
 
-    counts, hits, warnings = confusion.sum(1).tolist(), confusion.diagonal().tolist(), []
+    counts, hits, warnings = (
+        confusion.sum(1).tolist(),
+        confusion.diagonal().tolist(),
+        [],
+    )
     n, most, uniform = sum(counts), max(counts), math.log(len(classes))
     name, found = classes[counts.index(most)], hits[counts.index(most)]
     # images that the model alone, or always saying that class alone, gets right: a fair coin's, were it no better
     model, guess = sum(hits) - found, most - found
     if binom.cdf(guess, model + guess, 0.5) > 0.025:
         alone = f"of {n:,} images the model gets {model:,} right that this gets wrong, {guess:,} the other way round"
-        warnings.append(f"{'perhaps ' * (model > guess)}no better than always saying {name}: {alone}")
+        warnings.append(
+            f"{'perhaps ' * (model > guess)}no better than always saying {name}: {alone}"
+        )
     if round(loss, 3) > round(uniform, 3):
         above = f"the loss, {loss:.3f}, is above {uniform:.3f}, that of the same probability for each class"
-        warnings.append(f"{above}: trust no probability of it; if it rose in training, try a third of the lr")
-    recall = [hit / count if count else None for hit, count in zip(hits, counts, strict=True)]
+        warnings.append(
+            f"{above}: trust no probability of it; if it rose in training, try a third of the lr"
+        )
+    recall = [
+        hit / count if count else None for hit, count in zip(hits, counts, strict=True)
+    ]
     return {"commonest": [name, most / n], "recall": recall, "warnings": warnings}
 
 
 @torch.inference_mode()
-def outputs(model: nn.Module, images: Any, device: str | torch.device | None, batch_size: int) -> Tensor:
+def outputs(
+    model: nn.Module, images: Any, device: str | torch.device | None, batch_size: int
+) -> Tensor:
     """What a model in eval mode makes of images that are normalised here: float32 on the CPU; see `predict`."""
     images = as_batch(images)
     check_dense("images", images)
@@ -108,10 +120,16 @@ def outputs(model: nn.Module, images: Any, device: str | torch.device | None, ba
     here = weights.device
     there = here if device is None else pick_device(device)
     if there.type != here.type or there.index not in (None, here.index):
-        model, here = copy.deepcopy(model).to(there), there  # the caller's stays where it is
+        model, here = (
+            copy.deepcopy(model).to(there),
+            there,
+        )  # the caller's stays where it is
     was_training = model.training
     model.eval()
-    batches = (normalize(batch.to(here)).to(weights.dtype) for batch in images.split(batch_size))
+    batches = (
+        normalize(batch.to(here)).to(weights.dtype)
+        for batch in images.split(batch_size)
+    )
     found = [model(batch).float().cpu() for batch in batches]
     model.train(was_training)
     return torch.cat(found)

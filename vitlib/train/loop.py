@@ -22,7 +22,13 @@ from vitlib.evidence import provenance
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.patches import PatchDrop
 from vitlib.model.vit import MODELS
-from vitlib.train.checkpoint import Stopped, checksum, load_checkpoint, polite_interrupt, save_checkpoint
+from vitlib.train.checkpoint import (
+    Stopped,
+    checksum,
+    load_checkpoint,
+    polite_interrupt,
+    save_checkpoint,
+)
 from vitlib.train.objective import OBJECTIVES, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.parallel import Ranks
@@ -131,7 +137,13 @@ class Trainer:
         for images in (data, val):
             if images is not None:
                 objective.check(images)
-        self.model, self.objective, self.recipe, self.val, self.ranks = model, objective, recipe, val, ranks
+        self.model, self.objective, self.recipe, self.val, self.ranks = (
+            model,
+            objective,
+            recipe,
+            val,
+            ranks,
+        )
         self.device = device = next(model.parameters()).device
         self.out = None if out is None else Path(out)
         self.images, self.labels = data.images.to(device), data.labels.to(device)
@@ -145,15 +157,25 @@ class Trainer:
             (bf16,) = ranks.any(pick_precision(device, recipe.model) == "bf16")
             self.precision = "bf16" if bf16 else "fp32"
         self.optimizer = build_optimizer(model, recipe)
-        self.dropping = [(part, part.rate) for part in model.modules() if isinstance(part, PatchDrop)]
+        self.dropping = [
+            (part, part.rate) for part in model.modules() if isinstance(part, PatchDrop)
+        ]
         self.ema = EMA(model, recipe.ema_decay) if recipe.ema_decay else None
         shared = ranks.wrap(model)
-        self.forward: Callable[..., Tensor] = torch.compile(shared) if recipe.compile else shared
+        self.forward: Callable[..., Tensor] = (
+            torch.compile(shared) if recipe.compile else shared
+        )
         self.step = 0
-        home = torch.device("cpu") if device.type == "mps" else device  # MPS has no float64
-        self.sums = torch.zeros(2, dtype=torch.float64, device=home)  # loss and hits in this epoch
+        home = (
+            torch.device("cpu") if device.type == "mps" else device
+        )  # MPS has no float64
+        self.sums = torch.zeros(
+            2, dtype=torch.float64, device=home
+        )  # loss and hits in this epoch
         self.clock = self.saved = time.monotonic()
-        plain = json.loads(json.dumps(asdict(recipe)))  # as in a file, where tuples are lists
+        plain = json.loads(
+            json.dumps(asdict(recipe))
+        )  # as in a file, where tuples are lists
         self.log: dict = {
             "name": recipe.name,
             **provenance(data.label, device, self.precision),
@@ -174,17 +196,30 @@ class Trainer:
 
     def train_step(self, index: Tensor) -> None:
         """One step on the images at `index`, (B,)."""
-        r, s, seed = self.recipe, self.step, derive_seed(self.recipe.seed, "step", self.step)
+        r, s, seed = (
+            self.recipe,
+            self.step,
+            derive_seed(self.recipe.seed, "step", self.step),
+        )
         torch.manual_seed(self.ranks.seed(seed))  # for dropout and DropPath
         draw = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
-            group["lr"] = lr_at(s, self.total, r.lr, self.warmup, r.schedule, r.final_lr)
+            group["lr"] = lr_at(
+                s, self.total, r.lr, self.warmup, r.schedule, r.final_lr
+            )
         for module, rate in self.dropping:
             module.rate = rate if s < (1 - r.patch_drop_off) * self.total else 0.0
-        inputs, targets = self.objective.draw(self.images[index], self.labels[index], draw, s, self.total)
-        inputs, targets = tuple(map(self.ranks.share, inputs)), self.ranks.share(targets)
+        inputs, targets = self.objective.draw(
+            self.images[index], self.labels[index], draw, s, self.total
+        )
+        inputs, targets = (
+            tuple(map(self.ranks.share, inputs)),
+            self.ranks.share(targets),
+        )
         self.model.train()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+        with torch.autocast(
+            self.device.type, torch.bfloat16, enabled=self.precision == "bf16"
+        ):
             outputs = self.forward(*inputs)
         loss, hits = self.objective.loss(outputs, targets)
         self.optimizer.zero_grad(set_to_none=True)
@@ -194,12 +229,16 @@ class Trainer:
         self.optimizer.step()
         if self.ema:
             self.ema.update(self.model)
-        self.sums += self.ranks.sum(torch.stack([loss.detach() * len(targets), hits]).to(self.sums))
+        self.sums += self.ranks.sum(
+            torch.stack([loss.detach() * len(targets), hits]).to(self.sums)
+        )
         self.step += 1
 
     def order(self, epoch: int) -> Tensor:
         """The order of the images in an epoch: (n,), by the run's seed and the epoch's number alone."""
-        generator = torch.Generator().manual_seed(derive_seed(self.recipe.seed, "order", epoch))
+        generator = torch.Generator().manual_seed(
+            derive_seed(self.recipe.seed, "order", epoch)
+        )
         return torch.randperm(len(self.images), generator=generator).to(self.device)
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
@@ -209,7 +248,9 @@ class Trainer:
             began = self.clock = time.monotonic()
             if self.step == 0 and self.out is not None:
                 if isinstance(self.model, MODELS):  # whose work can be counted
-                    self.log["peak_flops"] = self.ranks.size * matmul_peak(self.device, self.precision)
+                    self.log["peak_flops"] = self.ranks.size * matmul_peak(
+                        self.device, self.precision
+                    )
                 self.save()  # a folder that cannot be written is found out now
             if progress and self.step == 0 and self.recipe.precision == "auto":
                 print(f"in {self.precision}", flush=True)
@@ -218,13 +259,18 @@ class Trainer:
                 order = self.order(epoch)
                 with self.bar(progress, epoch, done) as bar:
                     for i in range(done, self.epoch_steps):
-                        self.train_step(order[i * self.batch_size : (i + 1) * self.batch_size])
+                        self.train_step(
+                            order[i * self.batch_size : (i + 1) * self.batch_size]
+                        )
                         self.report(bar, i + 1)
                         if i + 1 == self.epoch_steps:
                             bar.close()
                             self.end_epoch(progress)
                         now = time.monotonic()
-                        over = budget_minutes is not None and now - began >= budget_minutes * 60
+                        over = (
+                            budget_minutes is not None
+                            and now - began >= budget_minutes * 60
+                        )
                         stop, over = self.ranks.any(interrupted(), over)
                         self.save_if_due(now, stop or over)
                         if stop and self.step < self.total:
@@ -246,7 +292,9 @@ class Trainer:
         """Show the running means, on a GPU only at each 50th step: looking at them makes it wait."""
         if self.device.type == "cpu" or done % 50 == 0:
             means, metric = self.means(done), self.objective.metric
-            bar.set_postfix_str(f"loss {means['loss']:.3f}, {metric} {means[metric]:.1%}", refresh=False)
+            bar.set_postfix_str(
+                f"loss {means['loss']:.3f}, {metric} {means[metric]:.1%}", refresh=False
+            )
         bar.update(1)
 
     def means(self, done: int) -> dict[str, float]:
@@ -255,24 +303,37 @@ class Trainer:
         if not math.isfinite(loss):
             said = f"the loss became {loss} by step {self.step} of {self.total}"
             fix = "try a third of the lr, or clip_norm 1, in a new folder"
-            raise FloatingPointError(f"{said} (lr {self.recipe.lr:g}, {self.precision}); {fix}")
+            raise FloatingPointError(
+                f"{said} (lr {self.recipe.lr:g}, {self.precision}); {fix}"
+            )
         return {"loss": loss, self.objective.metric: score}
 
     def end_epoch(self, progress: bool) -> None:
         """Score the held-out images, and write the epoch's row into the log."""
         train, trained = self.means(self.epoch_steps), self.tick()
         self.sums.zero_()
-        val = {} if self.val is None else self.objective.score(self.scored_model, self.val)
+        val = (
+            {}
+            if self.val is None
+            else self.objective.score(self.scored_model, self.val)
+        )
         rows, metric = self.log["epochs"], self.objective.metric
         before = sum(row["seconds"] for row in rows)
         rate = self.epoch_steps * self.batch_size / (trained - before)  # scoring apart
         row: dict = {"epoch": len(rows) + 1, "lr": self.optimizer.param_groups[0]["lr"]}
         for split, scores in (("train", train), ("val", val)):
-            row |= {f"{split}_{name}": round(value, 5) for name, value in scores.items()}
-        row |= {"images_per_s": round(rate, 1), "seconds": round(self.tick() - before, 3)}
+            row |= {
+                f"{split}_{name}": round(value, 5) for name, value in scores.items()
+            }
+        row |= {
+            "images_per_s": round(rate, 1),
+            "seconds": round(self.tick() - before, 3),
+        }
         rows.append(row)
         self.log["finished"] = self.step == self.total
-        if "peak_flops" in self.log and not getattr(self.recipe.model, "patch_drop_rate", 0):
+        if "peak_flops" in self.log and not getattr(
+            self.recipe.model, "patch_drop_rate", 0
+        ):
             # 2 FLOPs per MAC, and a backward pass costs two forward passes
             share = 6 * count_macs(self.recipe.model) * rate / self.log["peak_flops"]
             if share < 1:  # else the peak was measured while the machine did other work
@@ -310,7 +371,11 @@ class Trainer:
 
     def save_if_due(self, now: float, stopping: bool) -> None:
         """Save at the end of the run and every minute, and sooner where an epoch ends."""
-        wait = min(10.0, CHECKPOINT_SECONDS) if self.step % self.epoch_steps == 0 else CHECKPOINT_SECONDS
+        wait = (
+            min(10.0, CHECKPOINT_SECONDS)
+            if self.step % self.epoch_steps == 0
+            else CHECKPOINT_SECONDS
+        )
         if stopping or self.step == self.total or now - self.saved >= wait:
             self.save()
 
@@ -337,9 +402,17 @@ class Trainer:
         """Go on from the folder's checkpoint, if there is one."""
         if self.out is None or not (path := self.out / "checkpoint.pt").exists():
             return
-        state = load_checkpoint(path, self.identity, self.device, {"recipe": default_fields(self.recipe)})
-        self.step, self.sums, self.log = state["step"], state["sums"].to(self.sums), state["log"]
-        self.precision = self.log["precision"]  # "auto" may mean another one on this machine
+        state = load_checkpoint(
+            path, self.identity, self.device, {"recipe": default_fields(self.recipe)}
+        )
+        self.step, self.sums, self.log = (
+            state["step"],
+            state["sums"].to(self.sums),
+            state["log"],
+        )
+        self.precision = self.log[
+            "precision"
+        ]  # "auto" may mean another one on this machine
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.ema:

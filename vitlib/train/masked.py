@@ -41,7 +41,9 @@ class MaskedPatchModel(nn.Module):
     def __init__(self, cfg: ViTConfig, num_outputs: Count) -> None:
         super().__init__()
         if not cfg.mask_token:
-            raise ValueError("expected no mask, the model has no mask token; make it with mask_token=True")
+            raise ValueError(
+                "expected no mask, the model has no mask token; make it with mask_token=True"
+            )
         self.encoder = VisionTransformer(cfg)
         self.predict = init_projection(nn.Linear(cfg.embed_dim, num_outputs), STD)
 
@@ -52,11 +54,16 @@ class MaskedPatchModel(nn.Module):
         source: Int64[Tensor, "B N"],
         corrupted: Int64[Tensor, "B M"],
     ) -> Float[Tensor, "B M K"]:
-        tokens = self.encoder.encode(self.embed(images, mask, source))[:, 1:]  # (B, N, D)
+        tokens = self.encoder.encode(self.embed(images, mask, source))[
+            :, 1:
+        ]  # (B, N, D)
         return self.predict(take_patches(tokens, corrupted))  # (B, M, D) -> (B, M, K)
 
     def embed(
-        self, images: Float[Tensor, "B C H W"], mask: Bool[Tensor, "B N"], source: Int64[Tensor, "B N"]
+        self,
+        images: Float[Tensor, "B C H W"],
+        mask: Bool[Tensor, "B N"],
+        source: Int64[Tensor, "B N"],
     ) -> Float[Tensor, "B T D"]:
         """The encoder's input (Equation 1) with other tokens in the patches' places: (B, 1+N, D), CLS first.
 
@@ -71,13 +78,24 @@ class MaskedPatchModel(nn.Module):
             ValueError: If the mask or the source is not (B, N), or of another dtype, or names no patch.
         """
         patches = self.encoder.embed_patches(images)  # (B, N, D)
-        for name, which, dtype in (("mask", mask, torch.bool), ("source", source, torch.int64)):
-            got = (which.dtype, tuple(which.shape)) if isinstance(which, Tensor) else (which, "")
+        for name, which, dtype in (
+            ("mask", mask, torch.bool),
+            ("source", source, torch.int64),
+        ):
+            got = (
+                (which.dtype, tuple(which.shape))
+                if isinstance(which, Tensor)
+                else (which, "")
+            )
             if got != (dtype, tuple(patches.shape[:2])):
                 wanted = f"{dtype} {tuple(patches.shape[:2])}, one value for each patch"
-                raise ValueError(f"expected a {name} of {wanted}, got {got[0]} {got[1]}")
+                raise ValueError(
+                    f"expected a {name} of {wanted}, got {got[0]} {got[1]}"
+                )
         patches = take_patches(patches, source)
-        patches = torch.where(mask[:, :, None], self.encoder.mask_token.to(patches.dtype), patches)
+        patches = torch.where(
+            mask[:, :, None], self.encoder.mask_token.to(patches.dtype), patches
+        )
         return self.encoder.add_positions(patches)
 
 
@@ -113,14 +131,26 @@ def corrupt_patches(
     if not 0 < count < num_patches:
         wanted = f"a mask_ratio that corrupts 1 to {num_patches - 1} of {num_patches} patches"
         fix = "the paper takes 0.5, and smaller patches are more"
-        raise ValueError(f"expected {wanted}, got {ratio}, which corrupts {count}; {fix}")
-    corrupted = torch.rand(n, num_patches, generator=generator).argsort(dim=1)[:, :count]  # (n, M)
+        raise ValueError(
+            f"expected {wanted}, got {ratio}, which corrupts {count}; {fix}"
+        )
+    corrupted = torch.rand(n, num_patches, generator=generator).argsort(dim=1)[
+        :, :count
+    ]  # (n, M)
     fate = torch.rand(n, count, generator=generator)  # (n, M)
-    other = (corrupted + torch.randint(1, num_patches, (n, count), generator=generator)) % num_patches
+    other = (
+        corrupted + torch.randint(1, num_patches, (n, count), generator=generator)
+    ) % num_patches
     swapped = (fate >= HIDDEN) & (fate < HIDDEN + SWAPPED)
-    mask = torch.zeros(n, num_patches, dtype=torch.bool).scatter(1, corrupted, fate < HIDDEN)
+    mask = torch.zeros(n, num_patches, dtype=torch.bool).scatter(
+        1, corrupted, fate < HIDDEN
+    )
     own = torch.arange(num_patches).repeat(n, 1)  # (n, N)
-    return mask, own.scatter(1, corrupted, torch.where(swapped, other, corrupted)), corrupted
+    return (
+        mask,
+        own.scatter(1, corrupted, torch.where(swapped, other, corrupted)),
+        corrupted,
+    )
 
 
 @checked
@@ -152,8 +182,12 @@ def patch_colours(
     side = min(side, patch_size)
     rows, cols = (length // patch_size for length in images.shape[2:])
     pixels = (images * 255).round().clamp(0, 255)  # bytes again, whose sums are exact
-    means = F.adaptive_avg_pool2d(pixels, (rows * side, cols * side))  # no bin reaches over a patch's edge
-    colours = torch.zeros_like(means[:, :1], dtype=torch.int64)  # (B, 1, rows side, cols side)
+    means = F.adaptive_avg_pool2d(
+        pixels, (rows * side, cols * side)
+    )  # no bin reaches over a patch's edge
+    colours = torch.zeros_like(
+        means[:, :1], dtype=torch.int64
+    )  # (B, 1, rows side, cols side)
     for channel in (means * LEVELS / 256).long().split(1, dim=1):
         colours = LEVELS * colours + channel
     return patchify(colours, side)  # (B, N, side side)
@@ -184,18 +218,32 @@ def guess_patches(
         got = f"{tuple(mask.shape)} with {mask.sum(dim=1).tolist()!r:.60} masked"
         raise ValueError(f"expected {wanted}, got {got}; mask fewer, or see patch_size")
     shown = take_patches(patches, source)
-    colours = shown.unflatten(2, (pixels, -1)).mean(dim=2)  # (B, N, P P, C) -> (B, N, C)
+    colours = shown.unflatten(2, (pixels, -1)).mean(
+        dim=2
+    )  # (B, N, P P, C) -> (B, N, C)
     seen = (~mask).to(colours)[:, :, None]  # (B, N, 1)
     grid = size[0] // patch_size, size[1] // patch_size
-    sums = torch.cat([colours * seen, seen], dim=2).mT.unflatten(2, grid)  # (B, C+1, rows, columns)
+    sums = torch.cat([colours * seen, seen], dim=2).mT.unflatten(
+        2, grid
+    )  # (B, C+1, rows, columns)
     near = F.avg_pool2d(sums, 3, stride=1, padding=1)
     near = torch.where(near[:, -1:] > 0, near, sums.mean(dim=(2, 3), keepdim=True))
-    means = (near[:, :-1] / near[:, -1:]).flatten(2).mT  # (B, C, rows, columns) -> (B, N, C)
-    return unpatchify(torch.where(mask[:, :, None], means.repeat(1, 1, pixels), shown), patch_size, size)
+    means = (
+        (near[:, :-1] / near[:, -1:]).flatten(2).mT
+    )  # (B, C, rows, columns) -> (B, N, C)
+    return unpatchify(
+        torch.where(mask[:, :, None], means.repeat(1, 1, pixels), shown),
+        patch_size,
+        size,
+    )
 
 
-def take_patches(values: Shaped[Tensor, "B N A"], which: Int64[Tensor, "B M"]) -> Shaped[Tensor, "B M A"]:
+def take_patches(
+    values: Shaped[Tensor, "B N A"], which: Int64[Tensor, "B M"]
+) -> Shaped[Tensor, "B M A"]:
     """The rows of `values` (B, N, A) at the indices `which` (B, M), image by image: (B, M, A)."""
     if not torch.compiler.is_compiling():
-        check_labels(which, values.shape[1], "places of patches", "count them from 0, row by row")
+        check_labels(
+            which, values.shape[1], "places of patches", "count them from 0, row by row"
+        )
     return values.gather(1, which[:, :, None].expand(-1, -1, values.shape[2]))

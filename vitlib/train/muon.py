@@ -16,7 +16,9 @@ MOMENTUM = 0.95
 
 
 @checked
-def orthogonalize(matrices: Float[Tensor, "*B M N"], steps: Count = 5) -> Float[Tensor, "*B M N"]:
+def orthogonalize(
+    matrices: Float[Tensor, "*B M N"], steps: Count = 5
+) -> Float[Tensor, "*B M N"]:
     """Draw every singular value towards one and leave the singular vectors: U S V^T -> about U V^T.
 
     Newton-Schulz: each of the `steps` takes X to a X + b (X X^T) X + c (X X^T)^2 X, which does a s + b s^3 + c s^5 to
@@ -32,7 +34,9 @@ def orthogonalize(matrices: Float[Tensor, "*B M N"], steps: Count = 5) -> Float[
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     tall = matrices.shape[-2] > matrices.shape[-1]
-    X = matrices.mT if tall else matrices  # X X^T is then the smaller of the two squares
+    X = (
+        matrices.mT if tall else matrices
+    )  # X X^T is then the smaller of the two squares
     X = X / (X.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # no singular value above 1
     for _ in range(steps):
         A = X @ X.mT  # (..., M, M)
@@ -62,21 +66,33 @@ class Muon(torch.optim.AdamW):
     """
 
     @checked
-    def __init__(self, groups: list[dict], lr: LearningRate, fused: bool | None = None) -> None:
+    def __init__(
+        self, groups: list[dict], lr: LearningRate, fused: bool | None = None
+    ) -> None:
         super().__init__(groups, lr=lr, betas=(0.9, 0.999), fused=fused)
         for group in (group for group in self.param_groups if "parts" in group):
             for weight in group["params"]:
                 parts = group["parts"]
-                if weight.ndim != 2 or parts not in range(1, 1 + len(weight)) or len(weight) % parts:
-                    got = f'{tuple(weight.shape)}; leave "parts" out, and AdamW takes it'
-                    raise ValueError(f"expected matrices with rows in {parts} equal parts, got {got}")
+                if (
+                    weight.ndim != 2
+                    or parts not in range(1, 1 + len(weight))
+                    or len(weight) % parts
+                ):
+                    got = (
+                        f'{tuple(weight.shape)}; leave "parts" out, and AdamW takes it'
+                    )
+                    raise ValueError(
+                        f"expected matrices with rows in {parts} equal parts, got {got}"
+                    )
 
     @torch.no_grad()
     def step(self, closure=None):
         """Take one step; the gradients of matrices with "parts" are used up."""
         with torch.enable_grad():
             loss = None if closure is None else closure()
-        by_shape = defaultdict(list)  # (rows, columns) -> each matrix, what it would move by, and its group
+        by_shape = defaultdict(
+            list
+        )  # (rows, columns) -> each matrix, what it would move by, and its group
         for group in self.param_groups:
             for weight in group["params"] if "parts" in group else ():
                 if weight.grad is None:
@@ -86,7 +102,10 @@ class Muon(torch.optim.AdamW):
                     by_shape[part.shape].append((part, move, group))
                 weight.grad = None  # so AdamW passes it by
         for (rows, columns), moves in by_shape.items():
-            steps = orthogonalize(torch.stack([move for _, move, _ in moves])) * max(1, rows / columns) ** 0.5
+            steps = (
+                orthogonalize(torch.stack([move for _, move, _ in moves]))
+                * max(1, rows / columns) ** 0.5
+            )
             for step, (part, _, group) in zip(steps, moves, strict=True):
                 lr = group["lr"] * group.get("lr_scale", 1.0)
                 part.mul_(1 - lr * group["weight_decay"]).sub_(step, alpha=lr)
@@ -97,6 +116,8 @@ class Muon(torch.optim.AdamW):
         """The mean of the gradients so far, which is kept, and once more the last one (Nesterov)."""
         state = self.state[weight]
         if not state:
-            state.update(step=torch.zeros(()), momentum=torch.zeros_like(weight))  # AdamW looks for a "step"
+            state.update(
+                step=torch.zeros(()), momentum=torch.zeros_like(weight)
+            )  # AdamW looks for a "step"
         state["step"] += 1
         return grad.lerp(state["momentum"].lerp_(grad, 1 - MOMENTUM), MOMENTUM)

@@ -33,7 +33,9 @@ from vitlib.train.recipe import Recipe
 
 __all__ = ["OBJECTIVES"]
 
-Batch = tuple[tuple[Tensor, ...], Tensor]  # the model's arguments, and what it should answer
+Batch = tuple[
+    tuple[Tensor, ...], Tensor
+]  # the model's arguments, and what it should answer
 
 
 class Objective(ABC):
@@ -55,14 +57,27 @@ class Objective(ABC):
         """Refuse `data` that do not fit the model."""
         model, images = self.recipe.model, data.images
         want = (model.in_chans, *model.image_shape)
-        if images.ndim != 4 or tuple(images.shape[1:]) != want or images.dtype != torch.uint8:
+        if (
+            images.ndim != 4
+            or tuple(images.shape[1:]) != want
+            or images.dtype != torch.uint8
+        ):
             got = f"{images.dtype} {tuple(images.shape)}; give them as loaded, or change the recipe's model"
-            raise ValueError(f"expected uint8 images (n, {', '.join(map(str, want))}), got {got}")
+            raise ValueError(
+                f"expected uint8 images (n, {', '.join(map(str, want))}), got {got}"
+            )
         if len(images) == 0:
             raise ValueError("expected at least one image to train on, got none")
 
     @abstractmethod
-    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
+    def draw(
+        self,
+        images: Tensor,
+        labels: Tensor,
+        generator: Generator,
+        step: int,
+        total: int,
+    ) -> Batch:
         """One `step` of `total`, of uint8 images (B, C, H, W) and labels, drawn from a CPU `generator` of its own."""
 
     @abstractmethod
@@ -84,10 +99,19 @@ class Classification(Objective):
         super().check(data)
         check_labels(data.labels.cpu(), self.recipe.model.num_classes)
 
-    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
+    def draw(
+        self,
+        images: Tensor,
+        labels: Tensor,
+        generator: Generator,
+        step: int,
+        total: int,
+    ) -> Batch:
         r = self.recipe
         mix = step < (1 - r.mix_off) * total
-        images, targets = augment_batch(images, labels, r, r.model.num_classes, generator, mix=mix)
+        images, targets = augment_batch(
+            images, labels, r, r.model.num_classes, generator, mix=mix
+        )
         return (normalize(images),), targets  # (B, C, H, W), (B, K)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -112,14 +136,21 @@ class MaskedPatches(Objective):
     def __init__(self, recipe: Recipe) -> None:
         if not isinstance(recipe.model, ViTConfig):
             got = f"{type(recipe.model).__name__}; only patches can be masked"
-            raise ValueError(f"expected a ViTConfig with objective {recipe.objective!r}, got {got}")
+            raise ValueError(
+                f"expected a ViTConfig with objective {recipe.objective!r}, got {got}"
+            )
         self.cfg = replace(recipe.model, num_classes=0, mask_token=True)
         super().__init__(replace(recipe, model=self.cfg))
-        off = {name: getattr(recipe, name) for name in ("mixup", "cutmix", "label_smoothing")}
+        off = {
+            name: getattr(recipe, name)
+            for name in ("mixup", "cutmix", "label_smoothing")
+        }
         off["model.patch_drop_rate"] = self.cfg.patch_drop_rate
         if wrong := [name for name, value in off.items() if value]:
             got = f"{off[wrong[0]]}; no label is read, and every patch may be asked for"
-            raise ValueError(f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {got}")
+            raise ValueError(
+                f"expected {wrong[0]} 0 with objective {recipe.objective!r}, got {got}"
+            )
         self.patch_size = self.cfg.patch_size
         self.corrupt(1, Generator())  # refuses a ratio that does not fit
 
@@ -128,15 +159,30 @@ class MaskedPatches(Objective):
 
     def corrupt(self, n: int, generator: Generator) -> tuple[Tensor, Tensor, Tensor]:
         """`corrupt_patches` for `n` images."""
-        return corrupt_patches(n, self.cfg.num_patches, self.recipe.mask_ratio, generator)
+        return corrupt_patches(
+            n, self.cfg.num_patches, self.recipe.mask_ratio, generator
+        )
 
-    def draw(self, images: Tensor, labels: Tensor, generator: Generator, step: int, total: int) -> Batch:
+    def draw(
+        self,
+        images: Tensor,
+        labels: Tensor,
+        generator: Generator,
+        step: int,
+        total: int,
+    ) -> Batch:
         images = augment_images(images, self.recipe, generator)
-        mask, source, corrupted = (part.to(images.device) for part in self.corrupt(len(images), generator))
-        return (normalize(images), mask, source, corrupted), take_patches(self.targets(images), corrupted)
+        mask, source, corrupted = (
+            part.to(images.device) for part in self.corrupt(len(images), generator)
+        )
+        return (normalize(images), mask, source, corrupted), take_patches(
+            self.targets(images), corrupted
+        )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        hits = len(targets) * self.measure(self.answers(outputs.detach().float()), targets)
+        hits = len(targets) * self.measure(
+            self.answers(outputs.detach().float()), targets
+        )
         return self.error(outputs.float(), targets), hits
 
     @torch.inference_mode()
@@ -146,22 +192,32 @@ class MaskedPatches(Objective):
         "constant" is the best answer that is the same for all; "neighbours" is read off `guess_patches`.
         """
         device, was_training = next(model.parameters()).device, model.training
-        masks = self.corrupt(len(data), Generator().manual_seed(derive_seed("held-out masks")))
+        masks = self.corrupt(
+            len(data), Generator().manual_seed(derive_seed("held-out masks"))
+        )
         model.eval()
         losses, found = [], []
-        for batch in zip(*(part.split(100) for part in (data.images, *masks)), strict=True):
+        for batch in zip(
+            *(part.split(100) for part in (data.images, *masks)), strict=True
+        ):
             images, mask, source, corrupted = (part.to(device) for part in batch)
             images = to_float(images)
             outputs = model(normalize(images), mask, source, corrupted).float()
             guess = guess_patches(images, mask, source, self.patch_size)
-            right, guessed = (take_patches(self.targets(each), corrupted) for each in (images, guess))
+            right, guessed = (
+                take_patches(self.targets(each), corrupted) for each in (images, guess)
+            )
             losses.append(self.error(outputs, right).item() * len(images))
             found.append((self.answers(outputs), guessed, right))
         model.train(was_training)
-        answers, guesses, targets = (torch.cat(parts) for parts in zip(*found, strict=True))
+        answers, guesses, targets = (
+            torch.cat(parts) for parts in zip(*found, strict=True)
+        )
         constant = self.constant(targets).expand_as(targets)
         guessers = {self.metric: answers, "constant": constant, "neighbours": guesses}
-        scores = {name: self.measure(each, targets).item() for name, each in guessers.items()}
+        scores = {
+            name: self.measure(each, targets).item() for name, each in guessers.items()
+        }
         return {"loss": sum(losses) / len(data), **scores}
 
     @property
@@ -173,9 +229,13 @@ class MaskedPatches(Objective):
         """What is right for every patch of `images` in [0, 1]."""
         return patch_colours(images, self.patch_size, self.side)
 
-    def error(self, outputs: Float[Tensor, "B M K"], targets: Shaped[Tensor, "B M A"]) -> Float[Tensor, ""]:
+    def error(
+        self, outputs: Float[Tensor, "B M K"], targets: Shaped[Tensor, "B M A"]
+    ) -> Float[Tensor, ""]:
         """The mean loss."""
-        return F.cross_entropy(self._classes(outputs).flatten(0, 2), targets.flatten())  # (B M cells, 512)
+        return F.cross_entropy(
+            self._classes(outputs).flatten(0, 2), targets.flatten()
+        )  # (B M cells, 512)
 
     def answers(self, outputs: Float[Tensor, "B M K"]) -> Shaped[Tensor, "B M A"]:
         """The prediction that `outputs` stand for, in the form of targets."""
@@ -185,12 +245,16 @@ class MaskedPatches(Objective):
         """The best answer that is the same for all patches."""
         return targets.flatten().mode().values  # the most frequent colour
 
-    def measure(self, answers: Shaped[Tensor, "B M A"], targets: Shaped[Tensor, "B M A"]) -> Tensor:
+    def measure(
+        self, answers: Shaped[Tensor, "B M A"], targets: Shaped[Tensor, "B M A"]
+    ) -> Tensor:
         """The `metric`."""
         return (answers == targets).float().mean()
 
     def _classes(self, outputs: Tensor) -> Tensor:
-        return outputs.unflatten(2, (-1, LEVELS**self.cfg.in_chans))  # (B, M, cells, 512)
+        return outputs.unflatten(
+            2, (-1, LEVELS**self.cfg.in_chans)
+        )  # (B, M, cells, 512)
 
 
 class MaskedGrid(MaskedPatches):
@@ -229,7 +293,11 @@ class MaskedPixels(MaskedPatches):
         return targets.mean(dim=(0, 1))  # (P P C), the mean patch
 
     def measure(self, answers: Tensor, targets: Tensor) -> Tensor:
-        return 1 - F.mse_loss(answers, targets) / targets.var(dim=(0, 1), correction=0).mean()
+        return (
+            1
+            - F.mse_loss(answers, targets)
+            / targets.var(dim=(0, 1), correction=0).mean()
+        )
 
 
 #: What `Recipe.objective` can name. Source: chapter 17.

@@ -27,7 +27,9 @@ __all__ = ["EMA", "build_optimizer", "lr_at", "parameter_groups"]
 
 # from share t of the way after the warm-up, the peak and the end, to a learning rate
 SCHEDULES: dict[str, Callable[[float, float, float], float]] = {
-    "cosine": lambda t, peak, end: end + (peak - end) * 0.5 * (1 + math.cos(math.pi * t)),
+    "cosine": lambda t, peak, end: (
+        end + (peak - end) * 0.5 * (1 + math.cos(math.pi * t))
+    ),
     "linear": lambda t, peak, end: peak + (end - peak) * t,
     "constant": lambda t, peak, end: peak,
 }
@@ -37,7 +39,11 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, momentum=0.9),
     "muon": Muon,
 }
-NO_DECAY = ("cls_token", "mask_token", "pos_embed")  # parts of the names of matrices that do not decay
+NO_DECAY = (
+    "cls_token",
+    "mask_token",
+    "pos_embed",
+)  # parts of the names of matrices that do not decay
 
 
 @checked
@@ -62,10 +68,17 @@ def parameter_groups(model: nn.Module, weight_decay: WeightDecay) -> list[dict]:
     decay, rest = [], []
     for name, p in model.named_parameters():
         if p.requires_grad:
-            (rest if p.ndim < 2 or any(part in name for part in NO_DECAY) else decay).append(p)
+            (
+                rest if p.ndim < 2 or any(part in name for part in NO_DECAY) else decay
+            ).append(p)
     if not decay and not rest:
-        raise ValueError("expected trainable parameters, got none; call model.requires_grad_(True)")
-    return [{"params": decay, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
+        raise ValueError(
+            "expected trainable parameters, got none; call model.requires_grad_(True)"
+        )
+    return [
+        {"params": decay, "weight_decay": weight_decay},
+        {"params": rest, "weight_decay": 0.0},
+    ]
 
 
 @checked
@@ -99,17 +112,26 @@ def build_optimizer(model: nn.Module, recipe) -> torch.optim.Optimizer:
 
 def _muon_groups(model: nn.Module, decaying: dict, lr_scale: float) -> list[dict]:
     """What `Muon` takes of the `decaying`: the blocks' `qkv`, cut into three, and their other matrices."""
-    named = {f".{name}": p for name, p in model.named_parameters() if p.ndim == 2 and p.requires_grad}
+    named = {
+        f".{name}": p
+        for name, p in model.named_parameters()
+        if p.ndim == 2 and p.requires_grad
+    }
     blocks = {name: p for name, p in named.items() if ".blocks." in name}
     if not blocks:
         fix = 'take optimizer "adamw"'
-        raise ValueError(f"expected a ViT, whose blocks have trainable matrices, got none for Muon; {fix}")
+        raise ValueError(
+            f"expected a ViT, whose blocks have trainable matrices, got none for Muon; {fix}"
+        )
     taken = {id(p) for p in blocks.values()}
     decaying["params"] = [p for p in decaying["params"] if id(p) not in taken]
     joint = [p for name, p in blocks.items() if name.endswith(".qkv.weight")]
     single = [p for name, p in blocks.items() if not name.endswith(".qkv.weight")]
     shared = {"weight_decay": decaying["weight_decay"], "lr_scale": lr_scale}
-    return [{"params": joint, "parts": 3, **shared}, {"params": single, "parts": 1, **shared}]
+    return [
+        {"params": joint, "parts": 3, **shared},
+        {"params": single, "parts": 1, **shared},
+    ]
 
 
 @checked
@@ -141,10 +163,14 @@ def lr_at(
     """
     check_choice("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < total:
-        raise ValueError(f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % is usual")
+        raise ValueError(
+            f"warmup must be in [0, total), got {warmup} of {total} steps; 5 % is usual"
+        )
     if step < warmup:
         return base_lr * (step + 1) / warmup
-    t = min(1.0, (step - warmup) / (total - warmup))  # 0 at the end of the warm-up, 1 at the end of the run
+    t = min(
+        1.0, (step - warmup) / (total - warmup)
+    )  # 0 at the end of the warm-up, 1 at the end of the run
     return SCHEDULES[schedule](t, base_lr, final_lr)
 
 
@@ -183,7 +209,9 @@ class EMA:
         mine: list[Tensor] = list(self.model.parameters())
         theirs = [p.detach() for p in model.parameters()]
         if [(p.shape, p.dtype) for p in mine] != [(p.shape, p.dtype) for p in theirs]:
-            raise ValueError("expected the averaged model, got one of other weights; make another EMA")
+            raise ValueError(
+                "expected the averaged model, got one of other weights; make another EMA"
+            )
         self.updates += 1
         torch._foreach_lerp_(mine, theirs, 1 - d)
         for buffer, theirs in zip(self.model.buffers(), model.buffers(), strict=True):

@@ -36,16 +36,25 @@ class Ranks:
         if self.size == 1:
             return device
         if device.type == "mps":
-            raise ValueError("several processes cannot share an MPS device; use --device cpu, or one process")
+            raise ValueError(
+                "several processes cannot share an MPS device; use --device cpu, or one process"
+            )
         if device.type == "cuda":
-            local, count = int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count()
+            local, count = (
+                int(os.environ.get("LOCAL_RANK", 0)),
+                torch.cuda.device_count(),
+            )
             if local >= count:
                 got = f"{count} for at least {local + 1}"
-                raise ValueError(f"expected a GPU for each process, got {got}; use --nproc-per-node={count}")
+                raise ValueError(
+                    f"expected a GPU for each process, got {got}; use --nproc-per-node={count}"
+                )
             device = torch.device("cuda", local)
             torch.cuda.set_device(device)
         if not dist.is_initialized():
-            dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
+            dist.init_process_group(
+                "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+            )
             atexit.register(dist.destroy_process_group)
         return device
 
@@ -53,7 +62,9 @@ class Ranks:
         """Refuse a batch that cannot be divided evenly."""
         if batch_size % self.size:
             fix = f"try {max(1, round(batch_size / self.size)) * self.size}"
-            raise ValueError(f"batch_size {batch_size} cannot be divided among {self.size} processes; {fix}")
+            raise ValueError(
+                f"batch_size {batch_size} cannot be divided among {self.size} processes; {fix}"
+            )
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """The same model, whose gradients are averaged over the processes in every backward pass."""
@@ -88,4 +99,8 @@ class Ranks:
 def launcher() -> str:
     """The first words of the command that started this process."""
     size = Ranks.here().size
-    return "python" if size == 1 else f"torchrun --nproc-per-node={os.environ['LOCAL_WORLD_SIZE']}"
+    return (
+        "python"
+        if size == 1
+        else f"torchrun --nproc-per-node={os.environ['LOCAL_WORLD_SIZE']}"
+    )

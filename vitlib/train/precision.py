@@ -24,7 +24,11 @@ def pick_precision(device: torch.device, model: ViTConfig | ResNetConfig) -> str
     another.
     """
     if device.type == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+        return (
+            "bf16"
+            if torch.cuda.is_bf16_supported(including_emulation=False)
+            else "fp32"
+        )
     wide = isinstance(model, ViTConfig) and model.embed_dim >= 64
     if device.type != "cpu" or not wide or "bf16" not in cpuinfo():
         return "fp32"

@@ -98,16 +98,22 @@ class Recipe:
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     compile: bool = False
     seed: Seed = 0
-    objective: Literal["classification", "masked-mean", "masked-grid", "masked-pixels"] = "classification"
+    objective: Literal[
+        "classification", "masked-mean", "masked-grid", "masked-pixels"
+    ] = "classification"
     mask_ratio: MaskRatio = 0.5
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_below("crop", self.crop, min(self.model.image_shape))
-        check_choice("data", self.data, ("auto", "cifar10", "drawn10", "folder", "custom"))
+        check_choice(
+            "data", self.data, ("auto", "cifar10", "drawn10", "folder", "custom")
+        )
 
 
-_SMALL = ViTConfig(embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg")  # 311k parameters
+_SMALL = ViTConfig(
+    embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg"
+)  # 311k parameters
 _MEDIUM = ViTConfig(embed_dim=96, depth=6, num_heads=3, mlp_ratio=2.0)  # 460k
 
 #: The presets by name: "plain", "paper", "modern", "laptop", "drawn10" and "finetune". Source: chapter 09.
@@ -191,12 +197,21 @@ RECIPES = {
 # scale "full", on a GPU: what each preset changes in its model (to 5.4M parameters) and in itself
 _LARGE = {"embed_dim": 192, "depth": 12, "num_heads": 3, "mlp_ratio": 4.0}
 _LONG = {"epochs": 300, "batch_size": 512, "lr": 1.5e-3}
-STRONG = {"randaugment": 2, "magnitude": 9.0, "mixup": 0.8, "cutmix": 1.0, "mix_off": 0.4}
+STRONG = {
+    "randaugment": 2,
+    "magnitude": 9.0,
+    "mixup": 0.8,
+    "cutmix": 1.0,
+    "mix_off": 0.4,
+}
 _FULL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "plain": (_LARGE, _LONG),
     "paper": (_LARGE, _LONG),
     "modern": (_LARGE | {"drop_path_rate": 0.1}, _LONG | STRONG),
-    "finetune": ({}, {"epochs": 100, "batch_size": 512, "ema_decay": 0.9999}),  # 10,000 steps on CIFAR-10
+    "finetune": (
+        {},
+        {"epochs": 100, "batch_size": 512, "ema_decay": 0.9999},
+    ),  # 10,000 steps on CIFAR-10
 }
 
 
@@ -223,13 +238,17 @@ def recipe(base: str | Recipe, scale: str = "quick", **overrides) -> Recipe:
     """
     if isinstance(base, str):
         if base not in RECIPES:
-            raise ValueError(f"unknown preset {base!r}; choose one of {', '.join(RECIPES)}")
+            raise ValueError(
+                f"unknown preset {base!r}; choose one of {', '.join(RECIPES)}"
+            )
         name, base = base, RECIPES[base]
         if scale == "full" and name in _FULL:
             shape, changes = _FULL[name]
             base = replace(base, model=replace(base.model, **shape), **changes)
         elif scale != "quick":
-            raise ValueError(f"preset {name!r} has no scale {scale!r}; {', '.join(_FULL)} have both")
+            raise ValueError(
+                f"preset {name!r} has no scale {scale!r}; {', '.join(_FULL)} have both"
+            )
     inside = [key for key in overrides if key.startswith("model.")]
     shape = {key.removeprefix("model."): overrides.pop(key) for key in inside}
     if isinstance(kind := overrides.get("model"), str):
@@ -257,7 +276,11 @@ def default_fields(config: Any) -> dict[str, Any]:
     return json.loads(json.dumps(found))
 
 
-def _check_fields(what: str, changes: dict, config: Recipe | ViTConfig | ResNetConfig) -> None:
+def _check_fields(
+    what: str, changes: dict, config: Recipe | ViTConfig | ResNetConfig
+) -> None:
     known = [f.name for f in dataclasses.fields(config)]
     if unknown := sorted(set(changes) - set(known)):
-        raise ValueError(f"unknown {what} field {unknown[0]!r}; choose from {', '.join(known)}")
+        raise ValueError(
+            f"unknown {what} field {unknown[0]!r}; choose from {', '.join(known)}"
+        )

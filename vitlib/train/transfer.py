@@ -47,8 +47,12 @@ def replace_head(
     >>> replace_head(VisionTransformer(ViTConfig(depth=1)), 37).head
     Linear(in_features=192, out_features=37, bias=True)
     """
-    plain: dict[str, Any] = {"head": "linear", "patch_drop_rate": 0.0} if hasattr(model.cfg, "head") else {}
-    cfg: Any = replace(model.cfg, num_classes=num_classes, **plain)  # a ResNet has neither
+    plain: dict[str, Any] = (
+        {"head": "linear", "patch_drop_rate": 0.0} if hasattr(model.cfg, "head") else {}
+    )
+    cfg: Any = replace(
+        model.cfg, num_classes=num_classes, **plain
+    )  # a ResNet has neither
     with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
         head = type(model)(cfg).head
     new: Any = copy.deepcopy(model)
@@ -65,16 +69,27 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
     """Give a `model` the weights of `start`, made alike but for rates of dropping, and return their CRC-32."""
     configs: list[Any] = [getattr(m, "cfg", None) for m in (start, model)]
     theirs, ours = ({} if cfg is None else asdict(cfg) for cfg in configs)
-    shape = [name for name in {**ours, **theirs} if not name.endswith("_rate")]  # rates shape no weight
+    shape = [
+        name for name in {**ours, **theirs} if not name.endswith("_rate")
+    ]  # rates shape no weight
     if differs := [name for name in shape if theirs.get(name) != ours.get(name)]:
-        words = ", ".join(f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}" for name in differs)
-        fix = f"take model=start.cfg (--set model.{differs[0]}={theirs.get(differs[0])})"
-        raise ValueError(f"expected start to be made as recipe.model says, got {words}; {fix}")
+        words = ", ".join(
+            f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}"
+            for name in differs
+        )
+        fix = (
+            f"take model=start.cfg (--set model.{differs[0]}={theirs.get(differs[0])})"
+        )
+        raise ValueError(
+            f"expected start to be made as recipe.model says, got {words}; {fix}"
+        )
     try:
         model.load_state_dict(start.state_dict())
     except RuntimeError as error:
         words = " ".join(str(error).split())
-        raise ValueError(f"expected start to have recipe.model's weights, got others; {words}") from error
+        raise ValueError(
+            f"expected start to have recipe.model's weights, got others; {words}"
+        ) from error
     crc = 0
     for value in model.state_dict().values():
         crc = zlib.crc32(value.cpu().contiguous().numpy().data, crc)
@@ -105,7 +120,9 @@ def features(
 
 
 @checked
-def sample_shots(labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0) -> Int64[Tensor, " m"]:
+def sample_shots(
+    labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0
+) -> Int64[Tensor, " m"]:
     """Indices of a few images of each class, drawn at random.
 
     Args:
@@ -124,9 +141,13 @@ def sample_shots(labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0) ->
     >>> sample_shots(torch.tensor([1, 0, 1, 0, 0]), 2).shape
     torch.Size([4])
     """
-    check_labels(labels.cpu(), len(labels), fix="label the classes from 0 on")  # else a class has no image
+    check_labels(
+        labels.cpu(), len(labels), fix="label the classes from 0 on"
+    )  # else a class has no image
     numbers, dice = labels.cpu().numpy(), np.random.default_rng(seed)
-    each = [np.flatnonzero(numbers == label) for label in range(numbers.max(initial=0) + 1)]
+    each = [
+        np.flatnonzero(numbers == label) for label in range(numbers.max(initial=0) + 1)
+    ]
     drawn = [dice.permutation(members)[:shots] for members in each]
     for label, members in enumerate(drawn):
         if len(members) < shots:
@@ -176,7 +197,9 @@ def few_shot(
     ridges = tuple(ridge) if isinstance(ridge, Sequence) else (ridge,)
     for x in (train_x, test_x):
         if len(x) == 0 or not x.isfinite().all():
-            raise ValueError("expected finite features, got none, NaN or infinity; has the model diverged?")
+            raise ValueError(
+                "expected finite features, got none, NaN or infinity; has the model diverged?"
+            )
     # classes without an image get no column
     classes, train_y = train_y.cpu().long().unique(return_inverse=True)
     test_y = test_y.cpu()
@@ -184,11 +207,15 @@ def few_shot(
         raise ValueError("expected images of two classes or more, got one class")
     if (least := min(classes.min(), test_y.min())) < 0:
         raise ValueError(f"expected labels of 0 or more, got {least}; count from 0")
-    if not ridges or not all(is_number(value) and 0 < value < np.inf for value in ridges):
+    if not ridges or not all(
+        is_number(value) and 0 < value < np.inf for value in ridges
+    ):
         raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
     x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)
     mean, std = x.mean(0), x.std(0, correction=0)
-    std = torch.where(std > 1e-9 * x.abs().max(), std, 1.0)  # what never changes is 0 once centred
+    std = torch.where(
+        std > 1e-9 * x.abs().max(), std, 1.0
+    )  # what never changes is 0 once centred
     x, z = (x - mean) / std, (z - mean) / std
     targets = 2 * F.one_hot(train_y).double() - 1  # (n, K)
     b = targets.mean(0)  # as x is centred
@@ -197,8 +224,15 @@ def few_shot(
 
     def error_left_out(ridge: float) -> float:
         kept = S**2 / (S**2 + ridge)  # (r,)
-        leverage = 1 / len(x) + (U**2 @ kept)[:, None]  # (n, 1): of an image on its own prediction
-        return ((targets - b - U @ (kept[:, None] * turned)) / (1 - leverage)).square().sum().item()
+        leverage = (
+            1 / len(x) + (U**2 @ kept)[:, None]
+        )  # (n, 1): of an image on its own prediction
+        return (
+            ((targets - b - U @ (kept[:, None] * turned)) / (1 - leverage))
+            .square()
+            .sum()
+            .item()
+        )
 
     best = min(ridges, key=error_left_out)
     W = Vt.mT @ ((S / (S**2 + best))[:, None] * turned)  # (D, K)

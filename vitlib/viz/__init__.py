@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from vitlib.viz.attention import attention_grid, attention_overlay, show_attention_from_patch
+from vitlib.viz.attention import (
+    attention_grid,
+    attention_overlay,
+    show_attention_from_patch,
+)
 from vitlib.viz.curves import curve_panels, learning_curves, plot_lines
 from vitlib.viz.diagrams import architecture, number_grid, shape_flow
 from vitlib.viz.matrices import confusion_matrix, heat_maps, similarity_maps

@@ -22,7 +22,9 @@ from vitlib.viz.card import Card, draw_pixels, image_table, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import BLACK, STYLE
 
-COLOURS = colormaps["cividis"]  # as in `heat_maps`: evenly spaced to the eye, also without red or green
+COLOURS = colormaps[
+    "cividis"
+]  # as in `heat_maps`: evenly spaced to the eye, also without red or green
 GREY = torch.tensor([0.299, 0.587, 0.114])  # how bright red, green and blue look
 
 __all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
@@ -63,7 +65,9 @@ def attention_overlay(
     array = image_array(image)
     maps = _coloured(array, torch.as_tensor(weights), grid, gamma, floor)
     titles = ["image", *checked_titles(titles, len(maps), "maps")]
-    fig, axes = panels(1 + len(maps), None, array.shape[0] / array.shape[1], titles, max_cols=5)
+    fig, axes = panels(
+        1 + len(maps), None, array.shape[0] / array.shape[1], titles, max_cols=5
+    )
     for ax, one in zip(axes, [array, *maps], strict=True):
         draw_pixels(ax, one)
     _scale(fig, axes, gamma, label)
@@ -98,14 +102,24 @@ def attention_grid(
     array, maps = image_array(image), stack_layers(maps)
     if maps.ndim != 4 or maps.shape[-1] != maps.shape[-2]:
         fix = "take maps[:, i] for image i"
-        raise ValueError(f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; {fix}")
+        raise ValueError(
+            f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; {fix}"
+        )
     layers, heads = maps.shape[:2]
     rows = maps[:, :, 0, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
-    table = torch.from_numpy(np.stack(_coloured(array, rows, grid, gamma, pixels=1024 // layers)))
+    table = torch.from_numpy(
+        np.stack(_coloured(array, rows, grid, gamma, pixels=1024 // layers))
+    )
     table = table.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
     fig, ax = image_table(table, gap=max(2, table.shape[3] // 16), max_side=1.7)
-    ax.set_xticks(ax.get_xticks(), [f"layer {i}" if layers <= 8 or not i else str(i) for i in range(layers)])
-    ax.set_yticks(ax.get_yticks(), [f"head {i}" if heads <= 8 or not i else str(i) for i in range(heads)])
+    ax.set_xticks(
+        ax.get_xticks(),
+        [f"layer {i}" if layers <= 8 or not i else str(i) for i in range(layers)],
+    )
+    ax.set_yticks(
+        ax.get_yticks(),
+        [f"head {i}" if heads <= 8 or not i else str(i) for i in range(heads)],
+    )
     ax.xaxis.tick_top()
     _scale(fig, [ax], gamma)
     return fig
@@ -141,7 +155,9 @@ def show_attention_from_patch(
     maps = stack_layers(maps)
     if maps.ndim not in (2, 3) or maps.shape[-1] != maps.shape[-2]:
         fix = "take one layer of one image, maps[-1, 0]"
-        raise ValueError(f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; {fix}")
+        raise ValueError(
+            f"expected maps of shape (T, T) or (k, T, T), got {tuple(maps.shape)}; {fix}"
+        )
     patches = maps.shape[-1] - 1
     if not 0 <= patch < patches:
         raise ValueError(f"patch must be from 0 to {patches - 1}, got {patch}")
@@ -149,9 +165,20 @@ def show_attention_from_patch(
     fig = attention_overlay(image, maps[..., 1 + patch, 1:], grid, titles=titles)
     for ax in fig.axes[:-1]:
         height, width = ax.images[0].get_size()
-        corner = (patch % cols * width / cols - 0.5, patch // cols * height / rows - 0.5)
-        for colour, thickness in ((BLACK, 3.6), ("white", 1.8)):  # seen on dark and on light pixels
-            outline = {"fill": False, "edgecolor": colour, "linewidth": thickness, "clip_on": False}
+        corner = (
+            patch % cols * width / cols - 0.5,
+            patch // cols * height / rows - 0.5,
+        )
+        for colour, thickness in (
+            (BLACK, 3.6),
+            ("white", 1.8),
+        ):  # seen on dark and on light pixels
+            outline = {
+                "fill": False,
+                "edgecolor": colour,
+                "linewidth": thickness,
+                "clip_on": False,
+            }
             ax.add_patch(Rectangle(corner, width / cols, height / rows, **outline))
     fig.axes[0].set_title(f"patch {patch}")
     return fig
@@ -169,30 +196,55 @@ def _coloured(
     weights = weights.detach().cpu().float()
     fits = weights.ndim in (1, 2) and weights.numel()
     if not fits or not (weights >= 0).all() or not weights.isfinite().all():
-        values = f" with values from {weights.min():.3g} to {weights.max():.3g}" if weights.numel() else ""
+        values = (
+            f" with values from {weights.min():.3g} to {weights.max():.3g}"
+            if weights.numel()
+            else ""
+        )
         got = f"shape {tuple(weights.shape)}{values}; use attention weights, not scores"
-        raise ValueError(f"expected weights of shape (N,) or (k, N), finite and 0 or more, got {got}")
+        raise ValueError(
+            f"expected weights of shape (N,) or (k, N), finite and 0 or more, got {got}"
+        )
     if not 0 < gamma < float("inf") or not 0 <= floor <= 1:
-        raise ValueError(f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}")
+        raise ValueError(
+            f"expected gamma above 0 and floor in [0, 1], got gamma={gamma}, floor={floor}"
+        )
     rows, cols = patch_grid(weights.shape[-1], grid)
     longest = max(image.shape[:2])
     times, skip = max(1, pixels // longest), max(1, longest // pixels)
     grey = torch.from_numpy(image) @ GREY  # (H, W, 3) -> (H, W)
     grey = (grey - grey.min()) / (grey.max() - grey.min()).clamp_min(1e-12)
-    grey = grey.repeat_interleave(times, 0).repeat_interleave(times, 1)  # each pixel becomes times x times
+    grey = grey.repeat_interleave(times, 0).repeat_interleave(
+        times, 1
+    )  # each pixel becomes times x times
     grey = F.avg_pool2d(grey[None], skip)[0].numpy()[..., None]  # (H, W, 1)
     place = weights.reshape(-1, 1, rows, cols)  # (k, N) -> (k, 1, rows, cols)
-    place = F.interpolate(place, grey.shape[:2], mode="nearest-exact")  # a patch stays a square
-    place = (place / place.amax(dim=(2, 3), keepdim=True).clamp_min(1e-12))[:, 0] ** gamma  # (k, H, W)
-    return [(1 - floor) * COLOURS(one)[..., :3].astype(np.float32) + floor * grey for one in place.numpy()]
+    place = F.interpolate(
+        place, grey.shape[:2], mode="nearest-exact"
+    )  # a patch stays a square
+    place = (place / place.amax(dim=(2, 3), keepdim=True).clamp_min(1e-12))[
+        :, 0
+    ] ** gamma  # (k, H, W)
+    return [
+        (1 - floor) * COLOURS(one)[..., :3].astype(np.float32) + floor * grey
+        for one in place.numpy()
+    ]
 
 
-def _scale(fig: Card, axes: list[Axes], gamma: int | float, label: str = "weight") -> None:
+def _scale(
+    fig: Card, axes: list[Axes], gamma: int | float, label: str = "weight"
+) -> None:
     """The colour scale under the maps, with marks at no weight, half of the largest weight, and the largest."""
     fig.set_size_inches(fig.get_figwidth(), fig.get_figheight() + 0.6)
-    bar = fig.colorbar(ScalarMappable(cmap=COLOURS), ax=axes, location="bottom", shrink=0.4, aspect=22)
+    bar = fig.colorbar(
+        ScalarMappable(cmap=COLOURS), ax=axes, location="bottom", shrink=0.4, aspect=22
+    )
     half = 0.5**gamma
-    marks = {0: "0", half: "half", 1: "largest"} if 0.15 < half < 0.7 else {0: "0", 1: "largest"}
+    marks = (
+        {0: "0", half: "half", 1: "largest"}
+        if 0.15 < half < 0.7
+        else {0: "0", 1: "largest"}
+    )
     bar.set_ticks(list(marks), labels=list(marks.values()))
     bar.set_label(f"{label}, as a share of the largest of its map")
     bar.outline.set_visible(False)

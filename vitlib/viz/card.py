@@ -23,7 +23,10 @@ from torch import Tensor
 
 from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, NARROW, SMALL, STYLE, WIDTH
 
-SVG = {"svg.fonttype": "none", "svg.hashsalt": "card"}  # letters stay letters; the same card, the same file
+SVG = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "card",
+}  # letters stay letters; the same card, the same file
 
 
 class Card(Figure):
@@ -31,7 +34,9 @@ class Card(Figure):
 
     def __init__(self, height: float | int, **layout) -> None:
         x, y = MARGIN / WIDTH, MARGIN / height
-        self.engine = ConstrainedLayoutEngine(rect=(x, y, 1 - 2 * x, 1 - 2 * y), **layout)
+        self.engine = ConstrainedLayoutEngine(
+            rect=(x, y, 1 - 2 * x, 1 - 2 * y), **layout
+        )
         with rc_context(STYLE):
             super().__init__(figsize=(WIDTH, height), layout=self.engine)
 
@@ -47,41 +52,66 @@ class Card(Figure):
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         png = base64.b64encode(buffer.getvalue()).decode()
-        width, height = (round(96 * inches) for inches in self.get_size_inches())  # CSS pixels
+        width, height = (
+            round(96 * inches) for inches in self.get_size_inches()
+        )  # CSS pixels
         data = {"text/plain": repr(self), "image/png": png, "image/svg+xml": self.svg()}
-        display(data, metadata={"image/png": {"width": width, "height": height}}, raw=True)
+        display(
+            data, metadata={"image/png": {"width": width, "height": height}}, raw=True
+        )
 
     @rc_context(STYLE | SVG)
     def svg(self) -> str:
         """The card as SVG; curves bring a narrow form along, for phones, in its metadata (page/drawings.py)."""
-        pictures = {picture: picture.get_interpolation() for picture in self.findobj(AxesImage)}
-        for picture in pictures:  # keeps its own pixels, which a page enlarges, or is made smaller
-            if picture.get_size()[1] <= 2.6 * 96 * picture.get_window_extent().width / self.dpi:  # type: ignore
+        pictures = {
+            picture: picture.get_interpolation() for picture in self.findobj(AxesImage)
+        }
+        for picture in (
+            pictures
+        ):  # keeps its own pixels, which a page enlarges, or is made smaller
+            if (
+                picture.get_size()[1]
+                <= 2.6 * 96 * picture.get_window_extent().width / self.dpi
+            ):  # type: ignore
                 picture.set_interpolation("none")
         svg = self._svg()
         for picture, interpolation in pictures.items():
             picture.set_interpolation(interpolation)
-        if not pictures and all(ax.axison and ax.get_aspect() == "auto" for ax in self.axes):
+        if not pictures and all(
+            ax.axison and ax.get_aspect() == "auto" for ax in self.axes
+        ):
             self.set_figwidth(NARROW)
             with warnings.catch_warnings(action="ignore"):  # axes that find no room
                 narrow = self._svg()
             if self._is_legible():
-                svg = svg.replace("</metadata>", narrow[narrow.index("<svg") :] + "</metadata>", 1)
+                svg = svg.replace(
+                    "</metadata>", narrow[narrow.index("<svg") :] + "</metadata>", 1
+                )
             self.set_figwidth(WIDTH)
         return svg
 
     def _svg(self) -> str:
         """One SVG; its coverage is what is drawn on it: left, top, right and bottom in points."""
         buffer, reach = io.StringIO(), "left top right bottom"
-        self.savefig(buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach})
-        drawn, height = self.get_tightbbox(), self.get_figheight()  # in inches, as it was laid out just now
+        self.savefig(
+            buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach}
+        )
+        drawn, height = (
+            self.get_tightbbox(),
+            self.get_figheight(),
+        )  # in inches, as it was laid out just now
         edges = (drawn.x0, height - drawn.y1, drawn.x1, height - drawn.y0)
-        svg = buffer.getvalue().replace(reach, " ".join(f"{72 * edge:.0f}" for edge in edges), 1)
+        svg = buffer.getvalue().replace(
+            reach, " ".join(f"{72 * edge:.0f}" for edge in edges), 1
+        )
         return svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
 
     def _is_legible(self) -> bool:
         """Whether nothing reaches beyond the card, and no tick's label into the next one's."""
-        rows = [[label.get_window_extent() for label in ax.get_xticklabels()] for ax in self.axes]
+        rows = [
+            [label.get_window_extent() for label in ax.get_xticklabels()]
+            for ax in self.axes
+        ]
         apart = all(a.x1 < b.x0 for row in rows for a, b in itertools.pairwise(row))
         return apart and bool(self.get_tightbbox().width <= self.get_figwidth())
 
@@ -89,19 +119,26 @@ class Card(Figure):
 @functools.cache
 def _letters() -> set[int]:
     """What the fonts can draw, and the end of a line."""
-    return {ord("\n")}.union(*(get_font(findfont(font)).get_charmap() for font in STYLE["font.family"]))
+    return {ord("\n")}.union(
+        *(get_font(findfont(font)).get_charmap() for font in STYLE["font.family"])
+    )
 
 
 def drawable(texts: Iterable[str]) -> list[str]:
     """Texts that hold no formula, with the codes of letters that no font has, which would be boxes."""
     plain = (text.replace("$", r"\$") for text in texts)
-    return ["".join(x if ord(x) in _letters() else ascii(x)[1:-1] for x in text) for text in plain]
+    return [
+        "".join(x if ord(x) in _letters() else ascii(x)[1:-1] for x in text)
+        for text in plain
+    ]
 
 
 def text_size(texts: Iterable[str], **font) -> np.ndarray:
     """Width of the widest and height of the tallest of some texts, in inches, (2,)."""
     card = Card(1)
-    sizes = [card.text(0, 0, text, **font).get_window_extent().size / DPI for text in texts]
+    sizes = [
+        card.text(0, 0, text, **font).get_window_extent().size / DPI for text in texts
+    ]
     return np.max([(0.0, 0.0), *sizes], axis=0)
 
 
@@ -140,7 +177,11 @@ def panels(
 
 def draw_pixels(ax: Axes, image: np.ndarray, sharp: int = 128, **where) -> None:
     """Small images show their pixels; of larger ones, drawn at about their own size, none may get lost."""
-    ax.imshow(image, interpolation="nearest" if max(image.shape[:2]) <= sharp else "antialiased", **where)
+    ax.imshow(
+        image,
+        interpolation="nearest" if max(image.shape[:2]) <= sharp else "antialiased",
+        **where,
+    )
 
 
 def image_panels(
@@ -155,21 +196,35 @@ def image_panels(
 
 
 def image_table(
-    images: Tensor, gap: int, max_side: float = 9.0, right: float = 0.0, cmap: str | None = None
+    images: Tensor,
+    gap: int,
+    max_side: float = 9.0,
+    right: float = 0.0,
+    cmap: str | None = None,
 ) -> tuple[Card, Axes]:
     """A card with one axes: images (rows, cols, H, W, channels), `gap` pixels apart; `right` inches stay free."""
     rows, cols, height, width, channels = images.shape
     if channels == 3:
         images = F.pad(images, (0, 1), value=1.0)  # opaque, and the gaps are not
-    images = F.pad(images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.0)
-    table = rearrange(images, "rows cols H W channels -> (rows H) (cols W) channels")[:-gap, :-gap]
+    images = F.pad(
+        images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.0
+    )
+    table = rearrange(images, "rows cols H W channels -> (rows H) (cols W) channels")[
+        :-gap, :-gap
+    ]
     aspect = len(table) / table.shape[1]
     tall = min(aspect * (INNER_WIDTH - 0.75 - right), aspect * max_side * cols, 6.4)
     card = Card((max(tall, 1.4) + 0.55 if right else tall + 0.35) + 2 * MARGIN)
     ax = card.add_subplot()
     ax.imshow(table.numpy(), cmap=cmap)
-    ax.set_xticks([i * (width + gap) + (width - 1) / 2 for i in range(cols)], map(str, range(cols)))
-    ax.set_yticks([i * (height + gap) + (height - 1) / 2 for i in range(rows)], map(str, range(rows)))
+    ax.set_xticks(
+        [i * (width + gap) + (width - 1) / 2 for i in range(cols)],
+        map(str, range(cols)),
+    )
+    ax.set_yticks(
+        [i * (height + gap) + (height - 1) / 2 for i in range(rows)],
+        map(str, range(rows)),
+    )
     ax.grid(False)
     ax.spines[:].set_visible(False)
     return card, ax

@@ -13,7 +13,18 @@ from matplotlib.lines import Line2D
 
 from vitlib.checks import Count, Height, checked
 from vitlib.viz.card import Card, drawable, text_size
-from vitlib.viz.style import CARD, DPI, INK, INNER_WIDTH, LINESTYLES, MARKERS, PALETTE, SMALL, STYLE, TEXT
+from vitlib.viz.style import (
+    CARD,
+    DPI,
+    INK,
+    INNER_WIDTH,
+    LINESTYLES,
+    MARKERS,
+    PALETTE,
+    SMALL,
+    STYLE,
+    TEXT,
+)
 
 __all__ = ["curve_panels", "learning_curves", "plot_lines"]
 
@@ -47,22 +58,35 @@ def plot_lines(
     """
     curves = _curves(series, logx, logy)
     fig = Card(height)
-    ax = fig.add_subplot(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    ax = fig.add_subplot(
+        xscale="log" if logx else "linear", yscale="log" if logy else "linear"
+    )
     ax.set_title(title, loc="left", weight="bold", pad=26)
     _name_axes(ax, xlabel, ylabel)
     for i, (name, (x, y, *spread)) in enumerate(curves.items()):
         _draw_curve(ax, i, x, y, label=name, linestyle=LINESTYLES[i])
         for band in spread:
-            ax.fill_between(x, y - band, y + band, color=PALETTE[i], alpha=0.18, linewidth=0)
-    for axis, log, values in ((ax.xaxis, logx, [c[0] for c in curves.values()]), (ax.yaxis, logy, None)):
+            ax.fill_between(
+                x, y - band, y + band, color=PALETTE[i], alpha=0.18, linewidth=0
+            )
+    for axis, log, values in (
+        (ax.xaxis, logx, [c[0] for c in curves.values()]),
+        (ax.yaxis, logy, None),
+    ):
         if log:
-            ticks: list[float] = np.unique(np.concatenate(values)).tolist() if values else []
+            ticks: list[float] = (
+                np.unique(np.concatenate(values)).tolist() if values else []
+            )
             if 1 < len(ticks) <= 7:
                 axis.set_major_locator(ticker.FixedLocator(ticks))
             axis.set_major_formatter(ticker.FuncFormatter(_plain_number))
             axis.set_minor_locator(ticker.NullLocator())
-        elif values and all((x == x.round()).all() for x in values):  # epochs, blocks: none between two
-            axis.set_major_locator(ticker.MaxNLocator("auto", steps=(1, 2, 2.5, 5, 10), integer=True))
+        elif values and all(
+            (x == x.round()).all() for x in values
+        ):  # epochs, blocks: none between two
+            axis.set_major_locator(
+                ticker.MaxNLocator("auto", steps=(1, 2, 2.5, 5, 10), integer=True)
+            )
     if labels == "direct":
         _label_ends(fig, ax, curves)
     elif labels == "legend":
@@ -89,7 +113,9 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
     for run, result in results.items():
         if not result.get("epochs"):
             got = f"{result.get('epochs')!r}; pass what train_model returned, or a card"
-            raise ValueError(f'results[{run!r}]: expected a list of epochs under "epochs", got {got}')
+            raise ValueError(
+                f'results[{run!r}]: expected a list of epochs under "epochs", got {got}'
+            )
     splits = (
         ("val", "held out", {"linestyle": "-", "linewidth": 2.0}),
         ("train", "training", {"linestyle": "--", "linewidth": 1.4}),
@@ -101,13 +127,22 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
         _name_axes(ax, "epoch", ylabel)
         for i, result in enumerate(results.values()):
             for split, label, line in splits:
-                rows = [row for row in result["epochs"] if row.get(f"{split}_{key}") is not None]
+                rows = [
+                    row
+                    for row in result["epochs"]
+                    if row.get(f"{split}_{key}") is not None
+                ]
                 if rows:
                     drawn.add(label)
-                    x, y = [row["epoch"] for row in rows], [scale * row[f"{split}_{key}"] for row in rows]
+                    x, y = (
+                        [row["epoch"] for row in rows],
+                        [scale * row[f"{split}_{key}"] for row in rows],
+                    )
                     _draw_curve(ax, i, x, y, **line)
     looks = [(run, _look(i)) for i, run in enumerate(drawable(results))]
-    looks += [(label, {"color": INK} | line) for _, label, line in splits if label in drawn]
+    looks += [
+        (label, {"color": INK} | line) for _, label, line in splits if label in drawn
+    ]
     _legend(fig, [Line2D([], [], label=label, **look) for label, look in looks])
     return fig
 
@@ -115,7 +150,11 @@ def learning_curves(results: Mapping[str, Mapping]) -> Figure:
 @rc_context(STYLE)
 @checked
 def curve_panels(
-    panels: Mapping[str, Mapping[str, Sequence]], xlabel: str, ylabel: str, *, cols: Count = 4
+    panels: Mapping[str, Mapping[str, Sequence]],
+    xlabel: str,
+    ylabel: str,
+    *,
+    cols: Count = 4,
 ) -> Figure:
     """Small panels of curves on the same axes, to be compared with each other; a name looks alike in all.
 
@@ -127,7 +166,9 @@ def curve_panels(
 
     Source: chapter 09.
     """
-    names = drawable(dict.fromkeys(name for series in panels.values() for name in series))
+    names = drawable(
+        dict.fromkeys(name for series in panels.values() for name in series)
+    )
     _check_number_of_curves(names)
     rows = -(-len(panels) // cols)
     fig = Card(1.5 * rows + 1.0)
@@ -142,7 +183,10 @@ def curve_panels(
     fig.axes[0].xaxis.set_major_locator(ticker.MaxNLocator(2, integer=True))
     fig.axes[0].yaxis.set_major_locator(ticker.MaxNLocator(4))
     fig.supxlabel(xlabel, size=SMALL)
-    lines = [Line2D([], [], label=n, linestyle=LINESTYLES[i], **_look(i)) for i, n in enumerate(names)]
+    lines = [
+        Line2D([], [], label=n, linestyle=LINESTYLES[i], **_look(i))
+        for i, n in enumerate(names)
+    ]
     _legend(fig, lines)
     fig.legends[0].set_title(ylabel)
     fig.legends[0].set_alignment("left")
@@ -153,13 +197,21 @@ def _check_number_of_curves(series: Collection) -> None:
     """Refuse more curves than there are colours, and none."""
     if not 1 <= len(series) <= len(PALETTE):
         fix = "more cannot be told apart, so draw two figures"
-        raise ValueError(f"expected 1 to {len(PALETTE)} curves, got {len(series)}; {fix}")
+        raise ValueError(
+            f"expected 1 to {len(PALETTE)} curves, got {len(series)}; {fix}"
+        )
 
 
 def _name_axes(ax: Axes, xlabel: str, ylabel: str) -> None:
     """The x axis' name below it, the y axis' above it, where it is read level."""
     ax.set_xlabel(xlabel)
-    ax.annotate(ylabel, (0, 1), xytext=(0, 7), xycoords="axes fraction", textcoords="offset points")
+    ax.annotate(
+        ylabel,
+        (0, 1),
+        xytext=(0, 7),
+        xycoords="axes fraction",
+        textcoords="offset points",
+    )
 
 
 def _look(i: int) -> dict[str, Any]:
@@ -167,7 +219,9 @@ def _look(i: int) -> dict[str, Any]:
     return {"color": PALETTE[i], "marker": MARKERS[i]}
 
 
-def _draw_curve(ax: Axes, i: int, x: Sequence | np.ndarray, y: Sequence | np.ndarray, **line) -> None:
+def _draw_curve(
+    ax: Axes, i: int, x: Sequence | np.ndarray, y: Sequence | np.ndarray, **line
+) -> None:
     """The i-th curve of a figure, with at most 9 markers."""
     edge = {"markeredgecolor": CARD, "markeredgewidth": 0.6}
     ax.plot(x, y, markevery=max(1, len(x) // 8), **_look(i), **edge, **line)
@@ -177,16 +231,23 @@ def _legend(fig: Card, handles: Sequence[Line2D]) -> None:
     """Names above the axes, in as few equal rows as there is room for."""
     for rows in range(1, len(handles) + 1):
         ncols = -(-len(handles) // rows)
-        legend = fig.legend(handles=handles, loc="outside upper left", ncols=ncols, columnspacing=1.2)
+        legend = fig.legend(
+            handles=handles, loc="outside upper left", ncols=ncols, columnspacing=1.2
+        )
         if ncols == 1 or legend.get_window_extent().width <= INNER_WIDTH * DPI:
             return
         legend.remove()
 
 
-def _label_ends(fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]]) -> None:
+def _label_ends(
+    fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]]
+) -> None:
     """Names beside the curves' ends, pushed apart where they would overlap."""
     fig.engine.execute(fig)  # settles the limits and the size of the axes
-    ends = [(ax.transData - ax.transAxes).transform((x[-1], y[-1])) for x, y, *_ in curves.values()]
+    ends = [
+        (ax.transData - ax.transAxes).transform((x[-1], y[-1]))
+        for x, y, *_ in curves.values()
+    ]
     order = sorted(range(len(ends)), key=lambda i: ends[i][1])
     heights = np.array([ends[i][1] for i in order])
     line = 1.3 * text_size(curves, size=SMALL)[1] * DPI / ax.bbox.height
@@ -198,10 +259,18 @@ def _label_ends(fig: Card, ax: Axes, curves: Mapping[str, Sequence[np.ndarray]])
     for i, height in zip(order, heights, strict=True):
         arrow = {"arrowstyle": "-", "color": PALETTE[i], "lw": 0.8, "shrinkB": 4}
         text = {"size": SMALL, "color": TEXT[i], "va": "center", "arrowprops": arrow}
-        ax.annotate(list(curves)[i], tuple(ends[i]), (1.025, height), xycoords="axes fraction", **text)
+        ax.annotate(
+            list(curves)[i],
+            tuple(ends[i]),
+            (1.025, height),
+            xycoords="axes fraction",
+            **text,
+        )
 
 
-def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str, list[np.ndarray]]:
+def _curves(
+    series: Mapping[str, Sequence], logx: bool, logy: bool
+) -> dict[str, list[np.ndarray]]:
     """Checked series: name -> [x, y] or [x, y, spread]."""
     _check_number_of_curves(series)
     curves = {}
@@ -209,13 +278,22 @@ def _curves(series: Mapping[str, Sequence], logx: bool, logy: bool) -> dict[str,
         parts = value if isinstance(value, tuple) else (range(len(value)), value)
         arrays = [np.asarray(part, dtype=float) for part in parts]
         shapes = {a.shape for a in arrays}
-        if not 2 <= len(arrays) <= 3 or len(shapes) > 1 or arrays[0].ndim != 1 or not arrays[0].size:
+        if (
+            not 2 <= len(arrays) <= 3
+            or len(shapes) > 1
+            or arrays[0].ndim != 1
+            or not arrays[0].size
+        ):
             wanted = "y, (x, y) or (x, y, spread) of one length"
-            raise ValueError(f"series {name!r}: expected {wanted}, got shapes {[a.shape for a in arrays]}")
+            raise ValueError(
+                f"series {name!r}: expected {wanted}, got shapes {[a.shape for a in arrays]}"
+            )
         for log, what, array in ((logx, "x", arrays[0]), (logy, "y", arrays[1])):
             if log and not (array > 0).all():
                 got = f"{array.min():g}; leave such points out or use log{what}=False"
-                raise ValueError(f"series {name!r}: a logarithmic axis needs {what} > 0, got {got}")
+                raise ValueError(
+                    f"series {name!r}: a logarithmic axis needs {what} > 0, got {got}"
+                )
         curves[name] = arrays
     return curves
 

@@ -57,51 +57,85 @@ def heat_maps(
     for array in arrays or [np.zeros(0)]:
         if array.ndim != 2 or not array.size or not np.isfinite(array).all():
             fix = "check the axes and for NaN"
-            raise ValueError(f"expected finite matrices (R, C), got shape {array.shape}; {fix}")
-        for axis, (what, names) in enumerate({"rows": rows, "columns": columns}.items()):
+            raise ValueError(
+                f"expected finite matrices (R, C), got shape {array.shape}; {fix}"
+            )
+        for axis, (what, names) in enumerate(
+            {"rows": rows, "columns": columns}.items()
+        ):
             if names and len(names) != array.shape[axis]:
-                raise ValueError(f"expected {array.shape[axis]} names in {what}=, got {len(names)}")
+                raise ValueError(
+                    f"expected {array.shape[axis]} names in {what}=, got {len(names)}"
+                )
     titles = checked_titles(titles, len(arrays), "matrices")
-    low, high = limits or (min(array.min() for array in arrays), max(array.max() for array in arrays))
+    low, high = limits or (
+        min(array.min() for array in arrays),
+        max(array.max() for array in arrays),
+    )
     if signed := low < 0:
         low, high = -max(-low, high), max(-low, high)
     aspect = max(array.shape[0] / array.shape[1] for array in arrays)
     width = WIDTH - 1.4 - text_size(rows, size=SMALL)[0]  # 1.4 inches for the scale
     side = min(3.6, 4.6 / aspect, width / (cols or min(5, len(arrays))))
-    room = side / max(array.shape[1] for array in arrays) - 0.03  # inches across a square
-    if values and room < text_size([format(low, values), format(high, values)], size=SMALL)[0]:
+    room = (
+        side / max(array.shape[1] for array in arrays) - 0.03
+    )  # inches across a square
+    if (
+        values
+        and room < text_size([format(low, values), format(high, values)], size=SMALL)[0]
+    ):
         letters = room / text_size(["0"], size=SMALL)[0]
         fix = 'write fewer digits, use fewer cols, or values=""'
-        raise ValueError(f"numbers of {values!r} do not fit squares of {letters:.1f} letters; {fix}")
+        raise ValueError(
+            f"numbers of {values!r} do not fit squares of {letters:.1f} letters; {fix}"
+        )
     fig, axes = panels(len(arrays), cols, aspect, titles, max_cols=5, max_side=side)
     for ax, array in zip(axes, arrays, strict=True):
-        picture = ax.imshow(array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high)
+        picture = ax.imshow(
+            array, cmap="RdBu_r" if signed else "cividis", vmin=low, vmax=high
+        )
         for (row, col), value in np.ndenumerate(array) if values else ():
             red, green, blue, _ = picture.cmap(picture.norm(value))
             dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
-            small_text(ax, col, row, format(value, values), color="white" if dark else BLACK)
+            small_text(
+                ax, col, row, format(value, values), color="white" if dark else BLACK
+            )
     _name(fig, axes, rows, columns, room)
     _colorbar(fig, axes, label, shrink=0.8, aspect=20)
     return fig
 
 
-def _name(fig: Card, axes: list[Axes], rows: Sequence[str], columns: Sequence[str], room: float) -> None:
+def _name(
+    fig: Card,
+    axes: list[Axes],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    room: float,
+) -> None:
     """Names beside the first matrix and below each; turned where they are wider than a square, `room` inches."""
     rows, columns = drawable(rows), drawable(columns)
     wide, high = text_size(columns, size=SMALL)
-    first = [ax for ax in axes if (place := ax.get_subplotspec()) and place.is_first_col()]
+    first = [
+        ax for ax in axes if (place := ax.get_subplotspec()) and place.is_first_col()
+    ]
     for ax in axes:
         ax.grid(False)
         if columns:
-            ax.set_xticks(range(len(columns)), columns, rotation=90 if wide > room else 0)
+            ax.set_xticks(
+                range(len(columns)), columns, rotation=90 if wide > room else 0
+            )
         if rows and ax in first:
             ax.set_yticks(range(len(rows)), rows)
-    fig.set_figheight(fig.get_figheight() + len(first) * (wide if wide > room else high))
+    fig.set_figheight(
+        fig.get_figheight() + len(first) * (wide if wide > room else high)
+    )
 
 
 @rc_context(STYLE)
 @checked
-def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: Sequence[str]) -> Figure:
+def confusion_matrix(
+    labels: Tensor | Sequence, preds: Tensor | None, classes: Sequence[str]
+) -> Figure:
     """Which classes are taken for which: a row for each truth, a column for each answer.
 
     Only the errors are coloured; of the right answers, on the diagonal, the share stands at the row's end.
@@ -118,22 +152,32 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     """
     k = len(classes)
     if not 2 <= k <= 12:
-        raise ValueError(f"counts can be read for 2 to 12 classes, got {k}; choose the classes to compare")
+        raise ValueError(
+            f"counts can be read for 2 to 12 classes, got {k}; choose the classes to compare"
+        )
     if preds is None:
         counts = np.asarray(labels)
         if counts.shape != (k, k) or counts.min() < 0:
-            wanted = f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more"
-            raise ValueError(f"{wanted}, got {counts.shape}; pass labels and preds, both (n,)")
+            wanted = (
+                f"with preds=None, expected counts of shape ({k}, {k}), all 0 or more"
+            )
+            raise ValueError(
+                f"{wanted}, got {counts.shape}; pass labels and preds, both (n,)"
+            )
     else:
         n = len(labels)
-        pairs = class_array("labels", labels, n, k) * k + class_array("preds", preds, n, k)
+        pairs = class_array("labels", labels, n, k) * k + class_array(
+            "preds", preds, n, k
+        )
         counts = np.bincount(pairs, minlength=k * k).reshape(k, k)  # (K*K,) -> (K, K)
     errors = np.ma.masked_array(counts, np.eye(k, dtype=bool))
     peak, totals = max(1, errors.max()), counts.sum(axis=1)
     fig = Card(1.6 + 0.7 * k if k < 6 else 1.9 + 0.5 * k)
     ax = fig.subplots()
     colormap = ERRORS.with_extremes(bad=EDGE + "33")  # for the masked diagonal
-    ax.imshow(errors, cmap=colormap, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto")
+    ax.imshow(
+        errors, cmap=colormap, vmin=0, vmax=peak, aspect="equal" if k < 6 else "auto"
+    )
     for i, j in np.ndindex(k, k):
         colour = MUTED if i == j else "white" if errors[i, j] > 0.85 * peak else INK
         if counts[i, j]:
@@ -143,17 +187,28 @@ def confusion_matrix(labels: Tensor | Sequence, preds: Tensor | None, classes: S
     ax.set_xticks(range(k), classes, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(k), classes)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(np.arange(0.5, k - 1), minor=True)  # where the lines between the classes stand
+        axis.set_ticks(
+            np.arange(0.5, k - 1), minor=True
+        )  # where the lines between the classes stand
     ax.grid(False)
     ax.grid(which="minor", color=CARD, linewidth=2)
     ax.spines[:].set_visible(False)
     right = ax.secondary_yaxis("right")
-    recalls = [f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–" for i in range(k)]
+    recalls = [
+        f"{100 * counts[i, i] / totals[i]:.0f} %" if totals[i] else "–"
+        for i in range(k)
+    ]
     right.set_yticks(range(k), recalls)
     right.spines[:].set_visible(False)
     share = np.trace(counts) / max(1, counts.sum())
     ax.set_title(f"{100 * share:.1f} % of {counts.sum():,} right", weight="bold")
-    ax.annotate("recall", (1, 1), xytext=(4, 5), xycoords="axes fraction", textcoords="offset points")
+    ax.annotate(
+        "recall",
+        (1, 1),
+        xytext=(4, 5),
+        xycoords="axes fraction",
+        textcoords="offset points",
+    )
     return fig
 
 
@@ -176,10 +231,14 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
         table = table[0, 1:]  # (1, 1+N, D) -> (N, D)
     if table.ndim != 2:
         fix = "use model.pos_embed.table()"
-        raise ValueError(f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; {fix}")
+        raise ValueError(
+            f"expected a table of shape (1, 1+N, D) or (N, D), got {tuple(table.shape)}; {fix}"
+        )
     rows, cols = patch_grid(len(table), grid)
     unit = F.normalize(table, dim=1)
-    maps = (unit @ unit.T).reshape(rows, cols, rows, cols, 1)  # (N, N) -> a map at each place
+    maps = (unit @ unit.T).reshape(
+        rows, cols, rows, cols, 1
+    )  # (N, N) -> a map at each place
     fig, ax = image_table(maps, gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
     ax.images[0].set_clim(-1, 1)  # the same for every table, so that figures compare
     ax.set(xlabel="column of the patch", ylabel="row of the patch")

@@ -25,7 +25,9 @@ __all__ = ["show_images", "show_patches", "show_predictions", "show_tokens"]
 @rc_context(STYLE)
 @checked
 def show_images(
-    images: Tensor | Sequence[Tensor], titles: Sequence[str] | None = None, cols: Count | None = None
+    images: Tensor | Sequence[Tensor],
+    titles: Sequence[str] | None = None,
+    cols: Count | None = None,
 ) -> Figure:
     """Images side by side, every pixel a sharp square.
 
@@ -37,7 +39,9 @@ def show_images(
     Source: chapter 01.
     """
     arrays = image_arrays(images)
-    return image_panels(arrays, cols, checked_titles(titles, len(arrays), "images"), max_cols=8)[0]
+    return image_panels(
+        arrays, cols, checked_titles(titles, len(arrays), "images"), max_cols=8
+    )[0]
 
 
 @rc_context(STYLE)
@@ -58,14 +62,23 @@ def show_patches(image: Tensor, patch_size: Count, numbers: bool = False) -> Fig
     tiles = _tiles(image, patch_size)  # (rows, cols, P, P, 3)
     rows, cols = tiles.shape[:2]
     if numbers and cols > 16:
-        raise ValueError(f"numbers fit in up to 16 patches a row, got {cols}; try a larger patch_size")
-    fig, (ax,) = panels(1, 1, rows / cols, max_cols=1, max_side=min(INNER_WIDTH, 5.4 * cols / rows))
+        raise ValueError(
+            f"numbers fit in up to 16 patches a row, got {cols}; try a larger patch_size"
+        )
+    fig, (ax,) = panels(
+        1, 1, rows / cols, max_cols=1, max_side=min(INNER_WIDTH, 5.4 * cols / rows)
+    )
     for i, (row, col) in enumerate(np.ndindex(rows, cols)):
         tile = tiles[row, col]
         _draw_tile(ax, tile, col, row)
         if numbers:
             ink, paper = ("white", BLACK) if tile.mean() < 0.5 else (BLACK, "white")
-            box = {"boxstyle": "round,pad=0.12", "facecolor": paper, "alpha": 0.55, "lw": 0}
+            box = {
+                "boxstyle": "round,pad=0.12",
+                "facecolor": paper,
+                "alpha": 0.55,
+                "lw": 0,
+            }
             small_text(ax, col + 0.5, row + 0.5, i, color=ink, bbox=box)
     ax.set(xlim=(-0.02, cols + 0.02), ylim=(rows + 0.02, -0.02), aspect="equal")
     return fig
@@ -73,7 +86,9 @@ def show_patches(image: Tensor, patch_size: Count, numbers: bool = False) -> Fig
 
 @rc_context(STYLE)
 @checked
-def show_tokens(image: Tensor, patch_size: Count, first: int = 8, last: int = 3, cls: bool = True) -> Figure:
+def show_tokens(
+    image: Tensor, patch_size: Count, first: int = 8, last: int = 3, cls: bool = True
+) -> Figure:
     """The sequence a ViT reads: the CLS token, then the patches in reading order, the middle left out.
 
     Args:
@@ -92,12 +107,16 @@ def show_tokens(image: Tensor, patch_size: Count, first: int = 8, last: int = 3,
     tiles = tiles.reshape(-1, *tiles.shape[2:])  # (rows, cols, P, P, 3) -> (N, P, P, 3)
     if first < 1 or last < 0 or first + last > 20:
         got = f"first={first}, last={last}"
-        raise ValueError(f"expected first >= 1, last >= 0 and at most 20 patches together, got {got}")
+        raise ValueError(
+            f"expected first >= 1, last >= 0 and at most 20 patches together, got {got}"
+        )
     shown = list(range(len(tiles)))
     if len(tiles) > first + last:
         shown = [*shown[:first], None, *shown[len(tiles) - last :]]
     width = len(shown) + cls
-    fig, (ax,) = panels(1, 1, 1.45 / width, max_cols=1, max_side=min(INNER_WIDTH, 0.8 * width))
+    fig, (ax,) = panels(
+        1, 1, 1.45 / width, max_cols=1, max_side=min(INNER_WIDTH, 0.8 * width)
+    )
     if cls:
         ax.add_patch(Rectangle((0.05, 0.05), 0.9, 0.9, facecolor=PALETTE[0]))
         small_text(ax, 0.5, 0.5, "CLS", color=CARD, weight="bold")
@@ -115,7 +134,11 @@ def show_tokens(image: Tensor, patch_size: Count, first: int = 8, last: int = 3,
 @rc_context(STYLE)
 @checked
 def show_predictions(
-    images: Tensor, probs: Tensor, labels: Tensor | None, classes: Sequence[str], cols: Count | None = None
+    images: Tensor,
+    probs: Tensor,
+    labels: Tensor | None,
+    classes: Sequence[str],
+    cols: Count | None = None,
 ) -> Figure:
     """What a model took images for: a green frame and a tick, or a red frame, a cross and the truth.
 
@@ -135,13 +158,21 @@ def show_predictions(
     n, k = len(arrays), len(classes)
     if probs.shape != (n, k):
         got = tuple(probs.shape)
-        raise ValueError(f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, got {got}")
+        raise ValueError(
+            f"expected probs of shape ({n}, {k}) for {n} images and {k} classes, got {got}"
+        )
     sums = probs.sum(dim=1)
     if not ((sums - 1).abs() < 1e-2).all():
         got = f"sums from {sums.min():.3g} to {sums.max():.3g}"
-        raise ValueError(f"expected probs whose rows sum to 1, got {got}; use logits.softmax(dim=1)")
+        raise ValueError(
+            f"expected probs whose rows sum to 1, got {got}; use logits.softmax(dim=1)"
+        )
     shares, preds = probs.max(dim=1)
-    truths = preds.tolist() if labels is None else class_array("labels", labels, n, k).tolist()
+    truths = (
+        preds.tolist()
+        if labels is None
+        else class_array("labels", labels, n, k).tolist()
+    )
     titles, xlabels, colours = [], [], []
     for pred, truth, share in zip(preds.tolist(), truths, shares, strict=True):
         wrong = pred != truth
@@ -152,7 +183,9 @@ def show_predictions(
     fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
     for ax, colour in zip(axes, colours, strict=True):
         ax.title.set_color(TEXT[colour])
-        for spine in ax.spines.values():  # all at once takes matplotlib 3.8, and Kaggle has 3.7
+        for (
+            spine
+        ) in ax.spines.values():  # all at once takes matplotlib 3.8, and Kaggle has 3.7
             spine.set(visible=True, color=PALETTE[colour], linewidth=3)
     return fig
 
@@ -168,8 +201,15 @@ def _tiles(image: Tensor, patch_size: int) -> np.ndarray:
         side = round(len(image) ** 0.5)
         if side**2 != len(image):
             fix = "for another grid use vl.unpatchify and pass the image"
-            raise ValueError(f"expected a square number of patches, got {len(image)}; {fix}")
+            raise ValueError(
+                f"expected a square number of patches, got {len(image)}; {fix}"
+            )
         image = unpatchify(image[None], patch_size, side * patch_size)
     array = image_array(image)
     check_divides(patch_size, *array.shape[:2])
-    return rearrange(array, "(rows p1) (cols p2) c -> rows cols p1 p2 c", p1=patch_size, p2=patch_size)
+    return rearrange(
+        array,
+        "(rows p1) (cols p2) c -> rows cols p1 p2 c",
+        p1=patch_size,
+        p2=patch_size,
+    )

@@ -36,11 +36,18 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
 
     Source: chapter 02.
     """
-    head, *body = ([str(cell).replace("|", "&#124;") for cell in row] for row in (header, *rows))
+    head, *body = (
+        [str(cell).replace("|", "&#124;") for cell in row] for row in (header, *rows)
+    )
     for i, row in enumerate(body):
         if len(row) != len(head):
             got = f"{len(row)} in row {i}"
-            raise ValueError(f"expected {len(head)} cells in each row, as in the header, got {got}")
+            raise ValueError(
+                f"expected {len(head)} cells in each row, as in the header, got {got}"
+            )
     columns = zip(*body, strict=True) if body else ([""] for _ in head)
-    rules = ["---:" if i and all(map(NUMBER.match, column)) else "---" for i, column in enumerate(columns)]
+    rules = [
+        "---:" if i and all(map(NUMBER.match, column)) else "---"
+        for i, column in enumerate(columns)
+    ]
     return Table("\n".join(f"| {' | '.join(row)} |" for row in (head, rules, *body)))

@@ -39,7 +39,14 @@ def read_weights(path: str | Path) -> Any:
     with open(path, "rb") as file:
         start = file.read(64)
     is_safe = start[8:9] == b"{"  # behind the length of the header
-    if other := next((what for sign, what in OTHERS.items() if start.startswith(sign) and not is_safe), None):
+    if other := next(
+        (
+            what
+            for sign, what in OTHERS.items()
+            if start.startswith(sign) and not is_safe
+        ),
+        None,
+    ):
         raise ValueError(f"{path} is {other}")
     try:
         if is_safe:
@@ -49,13 +56,21 @@ def read_weights(path: str | Path) -> Any:
             if any(name.endswith(".npy") for name in zipfile.ZipFile(path).namelist()):
                 return dict(np.load(path, allow_pickle=False))
             names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-            objects = [(type(name.rpartition(".")[2], (Inert,), {}), name) for name in names]
+            objects = [
+                (type(name.rpartition(".")[2], (Inert,), {}), name) for name in names
+            ]
         with torch.serialization.safe_globals(objects):
             return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # bytes that are changed or missing make the readers raise anything
-        said = f"{path} cannot be read without running code that it holds, or is damaged"
+    except (
+        Exception
+    ) as error:  # bytes that are changed or missing make the readers raise anything
+        said = (
+            f"{path} cannot be read without running code that it holds, or is damaged"
+        )
         why = textwrap.shorten(repr(error), 200)
-        raise ValueError(f"{said} ({why}); fetch it again, or as .safetensors") from error
+        raise ValueError(
+            f"{said} ({why}); fetch it again, or as .safetensors"
+        ) from error
 
 
 def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
@@ -64,4 +79,8 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     for name in ("preprocessor_config.json", "config.json"):
         if (file := Path(path).expanduser().with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
-    return told if told.get("hidden_size", told.get("num_features", embed_dim)) == embed_dim else {}
+    return (
+        told
+        if told.get("hidden_size", told.get("num_features", embed_dim)) == embed_dim
+        else {}
+    )

@@ -73,7 +73,9 @@ ABSENT = {
 NO_SUCH = "a VisionTransformer here has none and would give other answers; take weights of a model without"
 # of several models in a file (a teacher and its student) this one is an average over training
 AVERAGED = re.compile(r"(?<![a-z])(teacher|ema|target)(?![a-z])")
-OURS = re.compile(r"^(cls_token|pos_embed|mask_token|patch_embed|blocks|norm|pre_logits)\b")
+OURS = re.compile(
+    r"^(cls_token|pos_embed|mask_token|patch_embed|blocks|norm|pre_logits)\b"
+)
 HEAD = re.compile(r"^(heads?|classifier|fc|linear)\.")
 DINO_HEAD = re.compile(r"^head\.(mlp|last_layer)\.")  # for its training only
 # fields of a `ViTConfig`, and whose size they are along which axis
@@ -132,29 +134,51 @@ def load_weights(
     Source: Section 3.2, for other sizes and another number of classes; chapter 08.
     """
     is_file = isinstance(source, str | Path)
-    found, own = find_vit(read_weights(source) if is_file else source), model.state_dict()
+    found, own = (
+        find_vit(read_weights(source) if is_file else source),
+        model.state_dict(),
+    )
     if is_file and not found.num_heads:
         config = beside(source, sizes_of(found.state).get("embed_dim"))
         found = found._replace(num_heads=config.get("num_attention_heads"))
     if any(value.is_meta for value in own.values()):
-        raise ValueError("expected a model with numbers, got one on the meta device; make it on the CPU")
-    check_parts([name for name in (*found.state, *found.beside) if name not in own], found.library)
-    state = {key: value for key, value in found.state.items() if key != "mask_token" or key in own}
+        raise ValueError(
+            "expected a model with numbers, got one on the meta device; make it on the CPU"
+        )
+    check_parts(
+        [name for name in (*found.state, *found.beside) if name not in own],
+        found.library,
+    )
+    state = {
+        key: value
+        for key, value in found.state.items()
+        if key != "mask_token" or key in own
+    }
     if not load_head:
         state = {key: value for key, value in state.items() if not HEAD.match(key)}
         state |= {key: value for key, value in own.items() if key.startswith("head.")}
     if "blocks.0.ls1.gamma" not in own:
         state = fold_scales(state)
-    state = {key: value for key, value in own.items() if key == "pos_embed.extent"} | state
+    state = {
+        key: value for key, value in own.items() if key == "pos_embed.extent"
+    } | state
     _check_fit(state, own, model.cfg.num_heads, found)
     if (mean, std) != (0.5, 0.5):
         state |= _fold(state, model.cfg, mean, std)
-    check_finite(state, next(model.parameters()).dtype, "fetch the weights again, as floats")
-    if "pos_embed" in state and (old_grid or state["pos_embed"].shape != own["pos_embed"].shape):
+    check_finite(
+        state, next(model.parameters()).dtype, "fetch the weights again, as floats"
+    )
+    if "pos_embed" in state and (
+        old_grid or state["pos_embed"].shape != own["pos_embed"].shape
+    ):
         count = state["pos_embed"].shape[1]
         if count == (old_grid[0] * old_grid[1] if old_grid else round(count**0.5) ** 2):
-            state["pos_embed"] = F.pad(state["pos_embed"], (0, 0, 1, 0))  # CLS, which has none, gets zeros
-        state["pos_embed"] = resample_pos_embed(state["pos_embed"], model.cfg.grid, old_grid)
+            state["pos_embed"] = F.pad(
+                state["pos_embed"], (0, 0, 1, 0)
+            )  # CLS, which has none, gets zeros
+        state["pos_embed"] = resample_pos_embed(
+            state["pos_embed"], model.cfg.grid, old_grid
+        )
     model.load_state_dict(state)
     for part in model.modules():
         if norm_eps is not None and isinstance(part, nn.LayerNorm):
@@ -162,14 +186,20 @@ def load_weights(
     return found.library
 
 
-def _fold(state: dict[str, Tensor], cfg: ViTConfig, mean: Any, std: Any) -> dict[str, Tensor]:
+def _fold(
+    state: dict[str, Tensor], cfg: ViTConfig, mean: Any, std: Any
+) -> dict[str, Tensor]:
     """The patch embedding that reads pictures normalised by 0.5 as its own reads them normalised by mean and std."""
     if cfg.patch_embed != "conv":
-        raise ValueError(f'mean and std need patch_embed "conv", got {cfg.patch_embed!r}; leave them out')
+        raise ValueError(
+            f'mean and std need patch_embed "conv", got {cfg.patch_embed!r}; leave them out'
+        )
     levels = torch.tensor([0, 0.5, 1], dtype=torch.float64).expand(cfg.in_chans, 1, 3)
     black, grey, white = normalize(levels, mean, std).unbind(2)  # three of (C, 1)
     if (black > 0).any() or (white < 0).any():
-        raise ValueError(f"mean must be of pixels in [0, 1], got {mean}; divide mean and std by 255")
+        raise ValueError(
+            f"mean must be of pixels in [0, 1], got {mean}; divide mean and std by 255"
+        )
     weight, bias = "patch_embed.proj.weight", "patch_embed.proj.bias"
     W = state[weight].double()  # (D, C, P, P)
     b = state[bias].double() + (W * grey[:, None]).sum((1, 2, 3))
@@ -187,18 +217,29 @@ def fold_scales(state: dict[str, Tensor]) -> dict[str, Tensor]:
         names = [f"{layer}.weight", f"{layer}.bias"]
         if all(name in state and len(state[name]) == scale.numel() for name in names):
             del folded[key]
-            folded |= {name: torch.einsum("o,o...->o...", scale, state[name].double()) for name in names}
+            folded |= {
+                name: torch.einsum("o,o...->o...", scale, state[name].double())
+                for name in names
+            }
     return folded
 
 
 def sizes_of(state: Mapping[str, Tensor]) -> dict[str, int]:
     """What weights tell of a model's sizes, by the names of `ViTConfig`."""
     depth = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
-    known = {name: at for name, at in SIZES.items() if at[0] in state and state[at[0]].ndim > at[1]}
-    return {"depth": depth} | {name: state[key].shape[axis] for name, (key, axis) in known.items()}
+    known = {
+        name: at
+        for name, at in SIZES.items()
+        if at[0] in state and state[at[0]].ndim > at[1]
+    }
+    return {"depth": depth} | {
+        name: state[key].shape[axis] for name, (key, axis) in known.items()
+    }
 
 
-def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], num_heads: int, found: Weights) -> None:
+def _check_fit(
+    state: dict[str, Tensor], own: dict[str, Tensor], num_heads: int, found: Weights
+) -> None:
     """Refuse weights that are not those of the model, and say which."""
     theirs = sizes_of(state) | {"num_heads": found.num_heads or num_heads}
     ours = sizes_of(own) | {"num_heads": num_heads}
@@ -210,17 +251,27 @@ def _check_fit(state: dict[str, Tensor], own: dict[str, Tensor], num_heads: int,
             f"{key} {tuple(state[key].shape)}, the model's is {tuple(own[key].shape)}"
             for key in own.keys() & state.keys()
             if state[key].shape != own[key].shape
-            and not (key == "pos_embed" and state[key].ndim == 3 and state[key].shape[2] == own[key].shape[2])
+            and not (
+                key == "pos_embed"
+                and state[key].ndim == 3
+                and state[key].shape[2] == own[key].shape[2]
+            )
         ]
         left_over = {*(state.keys() - own.keys()), *(found.beside if missing else ())}
-        for what, names in (("missing", missing), ("left over", left_over), ("of another shape", shapes)):
+        for what, names in (
+            ("missing", missing),
+            ("left over", left_over),
+            ("of another shape", shapes),
+        ):
             problems += [f"{what}: {_some(names)}"] if names else []
     if problems:
         text, fix = "; ".join(problems), "make the model with the sizes of the weights"
         fix += ", rename what only has another name" * ("left over" in text)
         if re.search(r"head\.|num_cl", text):
             fix += ", or pass load_head=False to keep the model's own head"
-        raise ValueError(f"the weights ({found.library}) do not fit the model: {text}; {fix}")
+        raise ValueError(
+            f"the weights ({found.library}) do not fit the model: {text}; {fix}"
+        )
 
 
 @checked
@@ -245,33 +296,55 @@ def convert_state_dict(state: Mapping) -> tuple[dict[str, Tensor], str]:
 def find_vit(state: Any) -> Weights:
     """The one ViT in a state dict or a checkpoint, wherever it lies there."""
     if not isinstance(state, Mapping):
-        raise ValueError(f"expected names and tensors, got a {type(state).__name__}; take its state_dict()")
+        raise ValueError(
+            f"expected names and tensors, got a {type(state).__name__}; take its state_dict()"
+        )
     arrays, places, library = list(_arrays(state)), set(), ""
     for library, own in LIBRARIES.items():  # noqa: B007
-        matches = ((where, name, re.search(rf"(?<![^.]){own}", name)) for where, name, _ in arrays)
-        if places := {(where, name[: match.start()]) for where, name, match in matches if match}:
+        matches = (
+            (where, name, re.search(rf"(?<![^.]){own}", name))
+            for where, name, _ in arrays
+        )
+        if places := {
+            (where, name[: match.start()]) for where, name, match in matches if match
+        }:
             break
     places = {place for place in places if AVERAGED.search("".join(place))} or places
     if len(places) != 1:
         check_parts(names := [name for _, name, _ in arrays])
-        got = _some(map("".join, places) if places else names) or f"no tensors ({_some(state)})"
+        got = (
+            _some(map("".join, places) if places else names)
+            or f"no tensors ({_some(state)})"
+        )
         wanted = f"the weights of one ViT under the names of {', '.join(LIBRARIES)}"
-        raise ValueError(f"expected {wanted}, got {got}; give one model's state_dict(), renamed if need be")
+        raise ValueError(
+            f"expected {wanted}, got {got}; give one model's state_dict(), renamed if need be"
+        )
     ((place, prefix),) = places
     converted, others, num_heads = {}, [], None
     for key, value in ((key, value) for where, key, value in arrays if where == place):
         name = key[commonprefix([key, prefix]).rfind(".") + 1 :]
         for pattern, new in NAMES.items():
             name = re.sub(pattern, new, name)
-        if DINO_HEAD.match(name) or not (key.startswith(prefix) or OURS.match(name) or HEAD.match(name)):
+        if DINO_HEAD.match(name) or not (
+            key.startswith(prefix) or OURS.match(name) or HEAD.match(name)
+        ):
             others.append(name)
         elif name in converted:
-            raise ValueError(f"expected one {name}, got two under different names; keep one of them")
+            raise ValueError(
+                f"expected one {name}, got two under different names; keep one of them"
+            )
         else:
-            if library == "Google" and name.endswith("attn.q.weight") and value.ndim == 3:
+            if (
+                library == "Google"
+                and name.endswith("attn.q.weight")
+                and value.ndim == 3
+            ):
                 num_heads = value.shape[1]
             converted[name] = _from_flax(name, value) if library == "Google" else value
-    return Weights(_fuse_qkv(_name_head(converted)), library, place + prefix, others, num_heads)
+    return Weights(
+        _fuse_qkv(_name_head(converted)), library, place + prefix, others, num_heads
+    )
 
 
 def _arrays(state: Mapping, where: str = "") -> Iterator[tuple[str, str, Tensor]]:
@@ -280,10 +353,19 @@ def _arrays(state: Mapping, where: str = "") -> Iterator[tuple[str, str, Tensor]
         key = str(key).replace("/", ".")
         if isinstance(value, Mapping) and where.count(".") < 3:
             yield from _arrays(value, f"{where}{key}.")
-        is_array = isinstance(value, Tensor) or isinstance(value, np.ndarray) and value.dtype.kind in "fiu"
+        is_array = (
+            isinstance(value, Tensor)
+            or isinstance(value, np.ndarray)
+            and value.dtype.kind in "fiu"
+        )
         value = torch.as_tensor(value) if is_array else torch.tensor(0)
-        if ".encoderblock." in key:  # big_vision can keep all blocks in one array, layers first
-            yield from ((where, key.replace("block.", f"block_{i}."), layer) for i, layer in enumerate(value))
+        if (
+            ".encoderblock." in key
+        ):  # big_vision can keep all blocks in one array, layers first
+            yield from (
+                (where, key.replace("block.", f"block_{i}."), layer)
+                for i, layer in enumerate(value)
+            )
         elif value.ndim:
             yield where, key, value
 
@@ -292,17 +374,31 @@ def _name_head(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """One linear layer, whatever its name, is the head; with a hidden layer before it, an MLP head's last."""
     layers = {key.rpartition(".")[0] for key in state if HEAD.match(key)}
     hidden = any(key.startswith("pre_logits.") for key in state)
-    new = dict.fromkeys(layers, "head.2" if hidden else "head") if len(layers) == 1 else {}
+    new = (
+        dict.fromkeys(layers, "head.2" if hidden else "head")
+        if len(layers) == 1
+        else {}
+    )
     new |= {"pre_logits": "head.0"}
     moved = {key: key.rpartition(".") for key in state}
-    return {f"{new[at]}.{last}" if at in new else key: state[key] for key, (at, _, last) in moved.items()}
+    return {
+        f"{new[at]}.{last}" if at in new else key: state[key]
+        for key, (at, _, last) in moved.items()
+    }
 
 
 def check_parts(names: Iterable[str], library: str = "names unknown") -> None:
     """Refuse names of parts that no model here has."""
-    found = {part: [name for name in names if re.search(pattern, name)] for pattern, part in ABSENT.items()}
-    if absent := ", ".join(f"{part}: {_some(keys)}" for part, keys in found.items() if keys):
-        raise ValueError(f"the weights ({library}) are of a model with {absent}; {NO_SUCH}")
+    found = {
+        part: [name for name in names if re.search(pattern, name)]
+        for pattern, part in ABSENT.items()
+    }
+    if absent := ", ".join(
+        f"{part}: {_some(keys)}" for part, keys in found.items() if keys
+    ):
+        raise ValueError(
+            f"the weights ({library}) are of a model with {absent}; {NO_SUCH}"
+        )
 
 
 def _from_flax(key: str, value: Tensor) -> Tensor:
@@ -323,7 +419,10 @@ def _fuse_qkv(state: dict[str, Tensor]) -> dict[str, Tensor]:
     for key, value in state.items():
         three = [re.sub(r"attn\.[qkv]\.", f"attn.{letter}.", key) for letter in "qkv"]
         if three[0] != three[1] and all(name in state for name in three):
-            key, value = three[0].replace("attn.q.", "attn.qkv."), torch.cat([state[name] for name in three])
+            key, value = (
+                three[0].replace("attn.q.", "attn.qkv."),
+                torch.cat([state[name] for name in three]),
+            )
         fused[key] = value
     return fused
 
@@ -331,4 +430,6 @@ def _fuse_qkv(state: dict[str, Tensor]) -> dict[str, Tensor]:
 def _some(names: Iterable) -> str:
     """The first four of these names, in alphabetical order, and how many more there are."""
     names = sorted(map(str, names))
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return ", ".join(names[:4]) + (
+        f" and {len(names) - 4} more" if len(names) > 4 else ""
+    )

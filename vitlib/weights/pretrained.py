@@ -36,7 +36,9 @@ def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
 
 
 @checked
-def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTransformer | ResNet, dict]:
+def load_pretrained(
+    name: str, folder: str | Path = RESULTS
+) -> tuple[VisionTransformer | ResNet, dict]:
     """A trained model, and its card.
 
     Args:
@@ -55,25 +57,44 @@ def load_pretrained(name: str, folder: str | Path = RESULTS) -> tuple[VisionTran
     name, folder = _find(name, Path(folder))
     if not (folder / f"{name}.json").is_file():
         fix = "for others' weights there are vl.load_weights, finetune FILE and check-pretrained FILE"
-        raise ValueError(f"{name}.safetensors in {folder} has no card {name}.json beside it; {fix}")
+        raise ValueError(
+            f"{name}.safetensors in {folder} has no card {name}.json beside it; {fix}"
+        )
     try:
         card = read_json(folder / f"{name}.json", "train the model again")
         check_name("the card's name", card["name"], "train the model again")
         if card["name"] != name:
-            raise ValueError(f"its card is that of {card['name']!r}; give both files the card's name")
+            raise ValueError(
+                f"its card is that of {card['name']!r}; give both files the card's name"
+            )
         raw = (folder / f"{name}.safetensors").read_bytes()
         digest = hashlib.sha256(raw).hexdigest()
         if card.get("sha256", digest) != digest:
-            raise ValueError("the weights are not those that its card knows by their sha256")
+            raise ValueError(
+                "the weights are not those that its card knows by their sha256"
+            )
         state = load(raw)
         check_finite(state, torch.float32, "it was damaged")
         cfg = CONFIGS[card.get("kind", "vit")](**card["config"])
         _check_sizes(cfg, state)
         model = build_model(cfg)
         model.load_state_dict({key: value.float() for key, value in state.items()})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
-        why, fix = textwrap.shorten(str(error), 200), "reinstall vitlib, or train the model again"
-        raise ValueError(f"{name} in {folder} is damaged or incomplete ({why}); {fix}") from error
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RuntimeError,
+        SafetensorError,
+    ) as error:
+        why, fix = (
+            textwrap.shorten(str(error), 200),
+            "reinstall vitlib, or train the model again",
+        )
+        raise ValueError(
+            f"{name} in {folder} is damaged or incomplete ({why}); {fix}"
+        ) from error
     return model.eval(), card
 
 
@@ -81,25 +102,43 @@ def _find(name: str, folder: Path) -> tuple[str, Path]:
     """A model's name and folder: one of the folder's or, of the package's, the folder or file of a run."""
     if name in (known := list_pretrained(folder)):
         return name, folder
-    is_book, path = folder == RESULTS, Path(name.removesuffix(".safetensors")).expanduser()
+    is_book, path = (
+        folder == RESULTS,
+        Path(name.removesuffix(".safetensors")).expanduser(),
+    )
     if is_book and path.name in list_pretrained(path.parent):
         return path.name, path.parent
     if not (is_book and path.is_dir()):
-        there = (", ".join(known) or "none yet") + is_book * ", and the folders of your runs"
+        there = (
+            ", ".join(known) or "none yet"
+        ) + is_book * ", and the folders of your runs"
         raise ValueError(f"no model called {name!r}; there are: {there}")
     if len(found := list_pretrained(path)) != 1:
-        fix = f"take one, as in {path / found[0]}" if found else "a run writes it when it has finished"
-        raise ValueError(f"expected one model in {path}, got {', '.join(found) or 'none'}; {fix}")
+        fix = (
+            f"take one, as in {path / found[0]}"
+            if found
+            else "a run writes it when it has finished"
+        )
+        raise ValueError(
+            f"expected one model in {path}, got {', '.join(found) or 'none'}; {fix}"
+        )
     return found[0], path
 
 
 def _check_sizes(cfg: ViTConfig | ResNetConfig, state: dict[str, Tensor]) -> None:
     """Refuse a config that is larger than the weights, before a model is built of it."""
     widest = max((side for value in state.values() for side in value.shape), default=0)
-    most = {"depth": len(state), "embed_dim": widest, "hidden_dim": widest, "num_classes": widest}
+    most = {
+        "depth": len(state),
+        "embed_dim": widest,
+        "hidden_dim": widest,
+        "num_classes": widest,
+    }
     for name, limit in most.items():
         if (said := getattr(cfg, name, 0)) > limit:
-            raise ValueError(f"its card says {name} {said}, its weights allow {limit} at most")
+            raise ValueError(
+                f"its card says {name} {said}, its weights allow {limit} at most"
+            )
 
 
 def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
@@ -123,7 +162,9 @@ def save_pretrained(model: nn.Module, card: dict, folder: str | Path) -> Path:
     """
     vit: Any = getattr(model, "encoder", model)
     if not isinstance(vit, MODELS):
-        raise ValueError(f"expected a VisionTransformer or ResNet, got {type(vit).__name__}")
+        raise ValueError(
+            f"expected a VisionTransformer or ResNet, got {type(vit).__name__}"
+        )
     check_value("card", card, dict)
     check_name('the card\'s "name"', card.get("name"), "it names the files")
     card, raw = card_of(vit, card)
@@ -137,18 +178,31 @@ def card_of(model: VisionTransformer | ResNet, card: dict) -> tuple[dict, bytes]
     """What of a card is true of this model, with its config and sum; and the weights, as they are saved."""
     check_value("the card's config", card.get("config", {}), dict)
     check_value("the card's classes", card.get("classes", ()), list | tuple)
-    count, fix = model.cfg.num_classes, 'write a card for this model: {"name": ..., "classes": [...]}'
+    count, fix = (
+        model.cfg.num_classes,
+        'write a card for this model: {"name": ..., "classes": [...]}',
+    )
     if count and (said := card.get("config", {}).get("num_classes", count)) != count:
-        raise ValueError(f"expected the card of a model with {count} classes, got {said}; {fix}")
+        raise ValueError(
+            f"expected the card of a model with {count} classes, got {said}; {fix}"
+        )
     if count and "classes" in card and len(card["classes"]) != count:
-        raise ValueError(f"expected {count} names of classes, got {len(card['classes'])}; {fix}")
+        raise ValueError(
+            f"expected {count} names of classes, got {len(card['classes'])}; {fix}"
+        )
     state = {key: value.detach().cpu() for key, value in model.state_dict().items()}
-    check_finite(state, torch.float16, "the model has diverged, train it again with a lower learning rate")
+    check_finite(
+        state,
+        torch.float16,
+        "the model has diverged, train it again with a lower learning rate",
+    )
     raw = save({key: value.half().contiguous() for key, value in state.items()})
     digest = hashlib.sha256(raw).hexdigest()
     if card.get("sha256", digest) != digest:  # its numbers are those of other weights
         card = {key: value for key, value in card.items() if key != "final"}
-    kind = {} if isinstance(model, VisionTransformer) else {"kind": "resnet"}  # a card without it is a ViT's
+    kind = (
+        {} if isinstance(model, VisionTransformer) else {"kind": "resnet"}
+    )  # a card without it is a ViT's
     return {**card, **kind, "config": asdict(model.cfg), "sha256": digest}, raw
 
 

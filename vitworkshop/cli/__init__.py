@@ -32,7 +32,9 @@ def main(argv: list[str] | None = None) -> int:
         The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names may hold letters that its encoding has not
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # names may hold letters that its encoding has not
             stream.reconfigure(errors="backslashreplace")
     argv = sys.argv[1:] if argv is None else argv
     args = _parser().parse_args(argv)
@@ -45,7 +47,9 @@ def main(argv: list[str] | None = None) -> int:
         print(f"\n{stop}" if str(stop) else "\ninterrupted", file=sys.stderr)
         return 130
     except (*_MENDABLE, RuntimeError) as error:
-        if not isinstance(error, _MENDABLE) and "allocate" not in str(error):  # what too little memory says
+        if not isinstance(error, _MENDABLE) and "allocate" not in str(
+            error
+        ):  # what too little memory says
             raise
         print(f"error: {_one_line(error)}", file=sys.stderr)
         return 2
@@ -62,7 +66,9 @@ def _tell(message: Warning | str, *_where: object, **_more: object) -> None:
 def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.strerror:
-        text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        text = (
+            f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        )
         text += "; make room there, or write elsewhere" if error.errno in _FULL else ""
     return printable(text)
 

@@ -16,11 +16,15 @@ from vitlib.device import pick_device
 SETS = ("auto", "cifar10", "drawn10")
 
 
-class Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+class Formatter(
+    argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter
+):
     """Text as it was written, and the defaults there are."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        return super()._get_help_string(action) if action.default else action.help  # no "(default: False)"
+        return (
+            super()._get_help_string(action) if action.default else action.help
+        )  # no "(default: False)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,7 +34,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=Formatter, **options)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {' '.join(message.split())}; {self.prog} --help tells more\n")
+        self.exit(
+            2, f"error: {' '.join(message.split())}; {self.prog} --help tells more\n"
+        )
 
 
 def add_device(p: argparse.ArgumentParser) -> None:
@@ -43,12 +49,23 @@ def add_runs(p: argparse.ArgumentParser, out: str) -> None:
     """The options of every command that trains."""
     p.add_argument("--out", type=Path, help=f"the folder (default: {out})")
     text = "change other fields of the recipe or, as model.FIELD, of the model: --set mixup=0 model.depth=8"
-    p.add_argument("--set", nargs="*", action="extend", default=[], metavar="FIELD=VALUE", help=text)
-    p.add_argument("--limit", type=int, metavar="N", help="use the first N training images")
+    p.add_argument(
+        "--set",
+        nargs="*",
+        action="extend",
+        default=[],
+        metavar="FIELD=VALUE",
+        help=text,
+    )
+    p.add_argument(
+        "--limit", type=int, metavar="N", help="use the first N training images"
+    )
     text = "stop cleanly after M minutes; the same command goes on"
     p.add_argument("--budget-minutes", type=float, metavar="M", help=text)
     add_device(p)
-    p.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
+    p.add_argument(
+        "--threads", type=int, metavar="N", help="CPU threads (default: all cores)"
+    )
 
 
 def prepare(args: argparse.Namespace) -> None:
@@ -70,16 +87,24 @@ def check_out(out: Path | None) -> None:
         raise ValueError(f"--out must be a folder, got the file {out}")
 
 
-def settings(words: list[str], options: Collection[str], others: Collection[str] = ()) -> dict[str, Any]:
+def settings(
+    words: list[str], options: Collection[str], others: Collection[str] = ()
+) -> dict[str, Any]:
     """The FIELD=VALUE words of --set; refuses fields that are `options` of the command, or among the `others`."""
     changes: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
         if not equals:
-            raise ValueError(f"--set takes FIELD=VALUE, got {word!r}; for instance mixup=0")
+            raise ValueError(
+                f"--set takes FIELD=VALUE, got {word!r}; for instance mixup=0"
+            )
         if key in {*options, *others}:
-            instead = f"use --{key.replace('_', '-')}" if key in options else "see --help"
-            raise ValueError(f"--set changes fields of the recipe, not {key!r}; {instead}")
+            instead = (
+                f"use --{key.replace('_', '-')}" if key in options else "see --help"
+            )
+            raise ValueError(
+                f"--set changes fields of the recipe, not {key!r}; {instead}"
+            )
         changes[key] = _value(text)
     return changes
 

@@ -15,24 +15,44 @@ from vitlib.data.photos import class_folders, load_folder, load_image, read_pict
 _TEST = ("test", "val", "valid", "validation")  # the first that is there
 
 
-def load_split(path: str | Path, img_size: tuple[int, int]) -> tuple[Dataset, Dataset, str]:
+def load_split(
+    path: str | Path, img_size: tuple[int, int]
+) -> tuple[Dataset, Dataset, str]:
     """A folder's pictures to train on, those to test by, and what these are: of test/ or val/, else a tenth of all."""
     path = Path(path).expanduser()
-    parts = {p.name.lower(): p for p in class_folders(path) if class_folders(p)}  # "train" may be a class
-    train = replace(load_folder(parts.get("train", path), img_size), label=path.resolve().name)
+    parts = {
+        p.name.lower(): p for p in class_folders(path) if class_folders(p)
+    }  # "train" may be a class
+    train = replace(
+        load_folder(parts.get("train", path), img_size), label=path.resolve().name
+    )
     if len(train.classes) < 2:
         found = train.classes[0]
-        raise ValueError(f"expected two classes or more, got only {found}; give each a folder of its own")
-    part = next((parts[name] for name in _TEST if name in parts and "train" in parts), None)
-    left = [p.name for p in class_folders(path) if "train" in parts and p not in (parts["train"], part)]
+        raise ValueError(
+            f"expected two classes or more, got only {found}; give each a folder of its own"
+        )
+    part = next(
+        (parts[name] for name in _TEST if name in parts and "train" in parts), None
+    )
+    left = [
+        p.name
+        for p in class_folders(path)
+        if "train" in parts and p not in (parts["train"], part)
+    ]
     rest = f"; not read: {', '.join(left)}" if left else ""
     if part is None:
         n, (train, test) = len(train), split_folder(train)
-        return train, test, f"{len(test)} of {n:,} pictures, a tenth of each class by seed 0{rest}"
+        return (
+            train,
+            test,
+            f"{len(test)} of {n:,} pictures, a tenth of each class by seed 0{rest}",
+        )
     test = load_folder(part, img_size)
     if test.classes != train.classes:
         names = " and ".join(", ".join(data.classes) for data in (train, test))
-        raise ValueError(f"expected the same classes in train and {part.name}, got {names}; rename them")
+        raise ValueError(
+            f"expected the same classes in train and {part.name}, got {names}; rename them"
+        )
     return train, test, f"{len(test):,} pictures, all of {part.name}{rest}"
 
 
@@ -48,7 +68,9 @@ def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
     return data.hold_out(len(data) // 10)
 
 
-def named_pictures(words: Sequence[str], size: tuple[int, int]) -> tuple[list[tuple[str, Tensor]], list[str]]:
+def named_pictures(
+    words: Sequence[str], size: tuple[int, int]
+) -> tuple[list[tuple[str, Tensor]], list[str]]:
     """The pictures that are named, or lie in folders that are, and why the others of the words have none."""
     pictures, errors = [], []
     for word in words:
@@ -57,10 +79,16 @@ def named_pictures(words: Sequence[str], size: tuple[int, int]) -> tuple[list[tu
             if not word or not path.is_dir():
                 pictures.append((word, load_image(word, size)))
                 continue
-            there = (p for p in sorted(path.rglob("*")) if "/." not in f"/{p.relative_to(path).as_posix()}")
+            there = (
+                p
+                for p in sorted(path.rglob("*"))
+                if "/." not in f"/{p.relative_to(path).as_posix()}"
+            )
             found, skipped = read_pictures(path, filter(Path.is_file, there), size)
             if not found:
-                raise ValueError(f"expected pictures in {path}, got none; {skipped or 'it is empty'}")
+                raise ValueError(
+                    f"expected pictures in {path}, got none; {skipped or 'it is empty'}"
+                )
             pictures += [(str(file), image) for file, image in found.items()]
             if skipped:
                 warnings.warn(skipped, stacklevel=1)

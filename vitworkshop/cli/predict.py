@@ -30,7 +30,10 @@ def configure(commands) -> None:
     )
     p.add_argument("model", metavar="NAME", help=MODEL)
     p.add_argument(
-        "pictures", nargs="+", metavar="PICTURE", help="a JPEG, PNG, WebP, TIFF or BMP file, or a folder"
+        "pictures",
+        nargs="+",
+        metavar="PICTURE",
+        help="a JPEG, PNG, WebP, TIFF or BMP file, or a folder",
     )
     add_device(p)
     p.set_defaults(run=_predict)
@@ -42,7 +45,12 @@ def configure(commands) -> None:
         epilog="example: python -m vitlib export-web cifar10-modern --out cifar10-modern.js",
     )
     p.add_argument("model", metavar="NAME", help=MODEL)
-    p.add_argument("--out", type=Path, metavar="FILE", help="where the script goes; by default NAME.js, here")
+    p.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="where the script goes; by default NAME.js, here",
+    )
     p.set_defaults(run=_export)
 
 
@@ -51,11 +59,17 @@ def _predict(args: argparse.Namespace) -> None:
     names = list(map(printable, class_names(card)))
     pictures, errors = named_pictures(args.pictures, model.cfg.image_shape)
     images = [image for _, image in pictures]
-    rows = predict(model.to(pick_device(args.device)), torch.stack(images)) if images else ()
+    rows = (
+        predict(model.to(pick_device(args.device)), torch.stack(images))
+        if images
+        else ()
+    )
     for (path, _), row in zip(pictures, rows, strict=True):
         best = row.topk(min(_TOP, len(row)))
         likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-        print(f"{printable(path)}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}")
+        print(
+            f"{printable(path)}: {', '.join(f'{names[i]} {p:.1%}' for p, i in likely)}"
+        )
     if errors:
         n = len(pictures) + len(errors)
         several = f"{len(errors)} of {n} pictures have no answer: " if n > 1 else ""
@@ -64,7 +78,9 @@ def _predict(args: argparse.Namespace) -> None:
 
 def _export(args: argparse.Namespace) -> None:
     if args.out is not None and args.out.is_dir():
-        raise ValueError(f"--out must be a file, got the folder {args.out}; try {args.out / 'model.js'}")
+        raise ValueError(
+            f"--out must be a file, got the folder {args.out}; try {args.out / 'model.js'}"
+        )
     model, card = load_pretrained(args.model)
     path = export_web(model, card, args.out or Path(f"{card['name']}.js"))
     print(f"wrote {printable(str(path))}, {path.stat().st_size / 1e6:.2f} MB")

@@ -19,7 +19,9 @@ from vitworkshop.cli.options import check_out
 from vitworkshop.cli.weights import add_weights, described, find_weights, open_weights
 
 _TOP = 5
-_TIMM = re.compile(r"(?:vit|deit)[-_](ti|s|b|l|h)(?:ny|mall|ase|arge|uge)[-_]patch(\d+)")
+_TIMM = re.compile(
+    r"(?:vit|deit)[-_](ti|s|b|l|h)(?:ny|mall|ase|arge|uge)[-_]patch(\d+)"
+)
 
 
 def configure(commands) -> None:
@@ -34,11 +36,14 @@ def configure(commands) -> None:
     )
     text = "the size, as in vit-b/16 or vit_base_patch16_224, where nothing else tells the heads"
     p.add_argument("name", nargs="?", metavar="NAME", help=text)
-    text = (
-        "weights of timm, transformers, torchvision, DINO, DeiT, MAE or Google; or a folder of Hugging Face's"
-    )
+    text = "weights of timm, transformers, torchvision, DINO, DeiT, MAE or Google; or a folder of Hugging Face's"
     p.add_argument("file", type=Path, metavar="FILE", help=text)
-    p.add_argument("--image", type=Path, metavar="PHOTO", help="a photograph (default: the bundled cat)")
+    p.add_argument(
+        "--image",
+        type=Path,
+        metavar="PHOTO",
+        help="a photograph (default: the bundled cat)",
+    )
     add_weights(p)
     text = "a file of class names, one a line (default: ImageNet's for 1,000 classes, if timm is installed)"
     p.add_argument("--classes", type=Path, metavar="NAMES", help=text)
@@ -49,33 +54,53 @@ def configure(commands) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     check_out(args.out)
-    name = "vit-{}/{}".format(*found.groups()) if (found := _TIMM.search(args.name or "")) else args.name
+    name = (
+        "vit-{}/{}".format(*found.groups())
+        if (found := _TIMM.search(args.name or ""))
+        else args.name
+    )
     preset = ViTConfig.preset(name) if name else None
     args.heads = preset.num_heads if preset and args.heads is None else args.heads
     model, told = open_weights(args, find_weights(args.file), needs_mean=False)
     cfg, name = model.cfg, name or args.file.name.partition(".")[0]
     for field in ("embed_dim", "depth", "patch_size") if preset else ():
         if (theirs := getattr(cfg, field)) != (ours := getattr(preset, field)):
-            raise ValueError(f"{name} has {field} {ours}, {args.file} {theirs}; leave the name out")
+            raise ValueError(
+                f"{name} has {field} {ours}, {args.file} {theirs}; leave the name out"
+            )
     names, (side, _) = _class_names(args.classes, cfg.num_classes), cfg.image_shape
     whole = int(side / 0.9)  # a square whose rim is cut off, as is usual on ImageNet
     rim = (whole - side) // 2
-    image = sample_image("cat", whole) if args.image is None else load_image(args.image, whole)
+    image = (
+        sample_image("cat", whole)
+        if args.image is None
+        else load_image(args.image, whole)
+    )
     image = image[:, rim : rim + side, rim : rim + side]
     x = normalize(image[None])
     with torch.inference_mode():
         best = model(x).softmax(1)[0].topk(min(_TOP, cfg.num_classes))
-        weights = model.attention_maps(x, [-1])[0, 0, :, 0, 1:].mean(0)  # (h, N) -> (N,)
+        weights = model.attention_maps(x, [-1])[0, 0, :, 0, 1:].mean(
+            0
+        )  # (h, N) -> (N,)
 
     likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
     answers = [{"class": i, "name": names[i], "probability": p} for p, i in likely]
     print(described(args.file, cfg, told))
     photo = "the sample image cat" if args.image is None else args.image.name
-    print(f"{photo}:" if answers else f"{photo}: no answers, the file has no head that reads CLS alone")
+    print(
+        f"{photo}:"
+        if answers
+        else f"{photo}: no answers, the file has no head that reads CLS alone"
+    )
     for answer in answers:
-        print(f"{answer['probability']:8.2%}  class {answer['class']}  {printable(answer['name'])}".rstrip())
+        print(
+            f"{answer['probability']:8.2%}  class {answer['class']}  {printable(answer['name'])}".rstrip()
+        )
     out = args.out or Path("runs", f"check-{name.replace('/', '-')}")
-    from vitlib.viz import attention_overlay  # brings matplotlib, for which no other command waits
+    from vitlib.viz import (
+        attention_overlay,
+    )  # brings matplotlib, for which no other command waits
 
     day = date.today().isoformat()
     title = f"CLS in the last block, {day}"
@@ -83,10 +108,18 @@ def _check(args: argparse.Namespace) -> None:
         called = answer["name"] or f"class {answer['class']}"
         title += f"\n{printable(called)[:40]}, {answer['probability']:.0%}"
     figure = attention_overlay(image, weights, cfg.grid, titles=[title])
-    picture = write_atomic(out / "attention.png", lambda path: figure.savefig(path, format="png"))
-    record = provenance(photo, torch.device("cpu"), "fp32") | told | {"date": day, "model": name}
+    picture = write_atomic(
+        out / "attention.png", lambda path: figure.savefig(path, format="png")
+    )
+    record = (
+        provenance(photo, torch.device("cpu"), "fp32")
+        | told
+        | {"date": day, "model": name}
+    )
     record |= {"file": args.file.name, "img_size": side, "num_classes": cfg.num_classes}
-    print(f"wrote {picture} and {write_json(out / 'answers.json', record | {'answers': answers})}")
+    print(
+        f"wrote {picture} and {write_json(out / 'answers.json', record | {'answers': answers})}"
+    )
 
 
 def _class_names(path: Path | None, count: int) -> list[str]:
@@ -94,12 +127,25 @@ def _class_names(path: Path | None, count: int) -> list[str]:
     if path is not None:
         names = path.expanduser().read_text(encoding="utf-8").splitlines()
         if len(names) != count:
-            raise ValueError(f"expected {count:,} names in {path}, got {len(names):,}; write one a line")
+            raise ValueError(
+                f"expected {count:,} names in {path}, got {len(names):,}; write one a line"
+            )
         return names
-    timm = find_spec("timm")  # finds its folder without the seconds that an import takes
-    folder = Path(timm.origin).parent / "data" / "_info" if timm and timm.origin else Path()
+    timm = find_spec(
+        "timm"
+    )  # finds its folder without the seconds that an import takes
+    folder = (
+        Path(timm.origin).parent / "data" / "_info" if timm and timm.origin else Path()
+    )
     if count != 1000 or not (folder / "imagenet_synsets.txt").is_file():
         return [""] * count
-    lines = (folder / "imagenet_synset_to_lemma.txt").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (folder / "imagenet_synset_to_lemma.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     lemmas = dict(line.split("\t", 1) for line in lines)
-    return [lemmas[synset] for synset in (folder / "imagenet_synsets.txt").read_text().split()]
+    return [
+        lemmas[synset]
+        for synset in (folder / "imagenet_synsets.txt").read_text().split()
+    ]

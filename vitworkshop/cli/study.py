@@ -33,20 +33,40 @@ def configure(commands) -> None:
         epilog="example: python -m vitlib study run positions --budget-minutes 30",
     )
     actions = p.add_subparsers(required=True, metavar="action")
-    p = actions.add_parser("list", help="every study, what it asks, and how long the book's runs took")
+    p = actions.add_parser(
+        "list", help="every study, what it asks, and how long the book's runs took"
+    )
     p.set_defaults(run=_list)
     p = actions.add_parser("report", help="what one study found")
     p.add_argument("name", help="the study")
-    p.add_argument("--out", type=Path, help="its folder (default: runs/study-<name>, else the book's own)")
+    p.add_argument(
+        "--out",
+        type=Path,
+        help="its folder (default: runs/study-<name>, else the book's own)",
+    )
     p.set_defaults(run=_report)
-    p = actions.add_parser("board", help="every claim that is admitted, and what we got")
-    p.add_argument("--out", type=Path, help="the folder of all studies' runs (default: the book's own)")
+    p = actions.add_parser(
+        "board", help="every claim that is admitted, and what we got"
+    )
+    p.add_argument(
+        "--out",
+        type=Path,
+        help="the folder of all studies' runs (default: the book's own)",
+    )
     p.set_defaults(run=_board)
-    p = actions.add_parser("repeat", help="run one of the book's rows again, and show the difference")
+    p = actions.add_parser(
+        "repeat", help="run one of the book's rows again, and show the difference"
+    )
     p.add_argument("name", help="the study")
     p.add_argument("--variant", help="which of its variants (default: the quickest)")
     p.add_argument("--seed", type=int, default=0, metavar="N", help="which seed")
-    p.add_argument("--threads", type=int, default=1, metavar="N", help="CPU threads; the book's had one")
+    p.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="CPU threads; the book's had one",
+    )
     p.set_defaults(run=_repeat)
     p = actions.add_parser(
         "run",
@@ -59,8 +79,12 @@ def configure(commands) -> None:
     text = "the data set; auto takes CIFAR-10 if it is there (default: the study's)"
     p.add_argument("--data", choices=SETS, help=text)
     add_runs(p, out="runs/study-<name>; of --all, runs")
-    p.add_argument("--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)")
-    p.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, also on one GPU")
+    p.add_argument(
+        "--seeds", type=int, nargs="+", metavar="N", help="seeds (default: the study's)"
+    )
+    p.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="runs at once, also on one GPU"
+    )
     p.set_defaults(run=_run)
 
 
@@ -86,7 +110,9 @@ def _repeat(args: argparse.Namespace) -> None:
     check_between("--threads", args.threads, 1, 256)
     torch.set_num_threads(args.threads)
     variants = [args.variant] if args.variant else None
-    book, here = repeat(args.name, partial(load_dataset, split="train"), variants, args.seed)
+    book, here = repeat(
+        args.name, partial(load_dataset, split="train"), variants, args.seed
+    )
     print(
         f"the book's: {load_results(args.name)['hardware']}; here: {describe_hardware(torch.device('cpu'))}"
     )
@@ -102,14 +128,24 @@ def _repeat(args: argparse.Namespace) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     if args.all == (args.name is not None):
-        raise ValueError("name one study, or give --all; python -m vitlib study list shows them")
+        raise ValueError(
+            "name one study, or give --all; python -m vitlib study list shows them"
+        )
     prepare(args)
     if args.limit is not None and args.limit < 10:
-        raise ValueError(f"--limit must be 10 or more, as a tenth is held out, got {args.limit}")
+        raise ValueError(
+            f"--limit must be 10 or more, as a tenth is held out, got {args.limit}"
+        )
     if args.name and (study := find(args.name)).n_train == 0:
-        if args.limit or args.budget_minutes or not {*(args.seeds or ())} <= {*study.seeds}:
+        if (
+            args.limit
+            or args.budget_minutes
+            or not {*(args.seeds or ())} <= {*study.seeds}
+        ):
             own = f"only --seeds of {study.seeds}, as it reads the book's models"
-            raise ValueError(f"{args.name} takes no --limit, no --budget-minutes and {own}; leave them out")
+            raise ValueError(
+                f"{args.name} takes no --limit, no --budget-minutes and {own}; leave them out"
+            )
     load = partial(load_dataset, split="train", n=args.limit)
     results = run_studies(
         folders(args.name, args.out),
@@ -120,6 +156,10 @@ def _run(args: argparse.Namespace) -> None:
         device=args.device,
         changes=settings(args.set, _OPTIONS, _NO_FIELDS),
     )
-    print("\n".join(board(args.out or "runs")) if args.all else report(args.name, args.out))
+    print(
+        "\n".join(board(args.out or "runs"))
+        if args.all
+        else report(args.name, args.out)
+    )
     if not all(result["finished"] for result in results.values()):
         print("the budget is used up; the same command goes on")

@@ -87,16 +87,31 @@ def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
     text = "side of the images in pixels, a multiple of the model's patch size (default: the model's)"
     p.add_argument("--img-size", type=int, metavar="N", help=text)
     add_runs(p, out="runs/<name>")
-    p.add_argument("--scale", default="quick", choices=("quick", "full"), help="quick: a laptop; full: a GPU")
+    p.add_argument(
+        "--scale",
+        default="quick",
+        choices=("quick", "full"),
+        help="quick: a laptop; full: a GPU",
+    )
     for field, (kind, what) in _OF_THE_PRESET.items():
-        p.add_argument(f"--{field}", type=kind, metavar="N", help=f"{what} (default: the preset's)")
+        p.add_argument(
+            f"--{field}", type=kind, metavar="N", help=f"{what} (default: the preset's)"
+        )
     p.add_argument("--name", help=f"the run's name (default: {name})")
     text = "hold out a tenth of the training images to choose by, and leave the test set unread"
     p.add_argument("--validate", action="store_true", help=text)
     text = "hold out N training images for the curves; the test set is still read once, at the end"
     p.add_argument("--holdout", type=int, default=0, metavar="N", help=text)
-    p.add_argument("--no-resume", action="store_true", help="start anew, overwrite the folder's checkpoint")
-    p.add_argument("--compile", action="store_true", help="use torch.compile: slow to start, then faster")
+    p.add_argument(
+        "--no-resume",
+        action="store_true",
+        help="start anew, overwrite the folder's checkpoint",
+    )
+    p.add_argument(
+        "--compile",
+        action="store_true",
+        help="use torch.compile: slow to start, then faster",
+    )
 
 
 def _train(args: argparse.Namespace) -> None:
@@ -125,7 +140,9 @@ def _train(args: argparse.Namespace) -> None:
 def _finetune(args: argparse.Namespace) -> None:
     changes = _changes(args)
     if kept := [key for key in changes if key.split(".")[0] in ("model", "objective")]:
-        raise ValueError(f"finetune keeps the shape and the task of a model, got {kept[0]}; see --img-size")
+        raise ValueError(
+            f"finetune keeps the shape and the task of a model, got {kept[0]}; see --img-size"
+        )
     todo = recipe("finetune", args.scale, **changes)
     _check_holdout(args, todo)
     model, name, said = _start_of(args)
@@ -135,7 +152,9 @@ def _finetune(args: argparse.Namespace) -> None:
     train, load_test, card = load_task(data, model.cfg.image_shape, args.limit)
     start = replace_head(model, len(train.classes))
     card["start"] = name
-    todo = dataclasses.replace(todo, model=start.cfg, name=f"{_name_of(train)}-from-{name}")
+    todo = dataclasses.replace(
+        todo, model=start.cfg, name=f"{_name_of(train)}-from-{name}"
+    )
     print(said, end="\n" * bool(said))
     _run(args, todo, train, load_test, card, start)
 
@@ -145,10 +164,16 @@ def _start_of(args: argparse.Namespace) -> tuple[VisionTransformer | ResNet, str
     path = find_weights(args.model)
     if path.is_file() and not path.with_suffix(".json").is_file():
         model, told = open_weights(args, path, needs_mean=True)
-        name = path.resolve().parent.name if path.stem in ("model", "pytorch_model") else path.stem
+        name = (
+            path.resolve().parent.name
+            if path.stem in ("model", "pytorch_model")
+            else path.stem
+        )
         return model, printable(name), described(path, model.cfg, told)
     if args.heads or args.mean_std:
-        raise ValueError(f"--heads and --mean-std are for files of others' weights, {args.model} is none")
+        raise ValueError(
+            f"--heads and --mean-std are for files of others' weights, {args.model} is none"
+        )
     model, its = load_pretrained(args.model)
     return model, its["name"], ""
 
@@ -159,7 +184,10 @@ def _changes(args: argparse.Namespace) -> dict:
     if args.name is not None:
         check_name("--name", args.name, "give folders with --out")
     given = {key: getattr(args, key) for key in ("epochs", "lr", "batch_size", "seed")}
-    changes = {"compile": args.compile, **{key: value for key, value in given.items() if value is not None}}
+    changes = {
+        "compile": args.compile,
+        **{key: value for key, value in given.items() if value is not None},
+    }
     if args.data in SETS:
         changes["data"] = args.data
     return changes | settings(args.set, ("scale", "name", "out", "data"), ("base",))
@@ -167,8 +195,13 @@ def _changes(args: argparse.Namespace) -> dict:
 
 def _check_holdout(args: argparse.Namespace, todo: Recipe) -> None:
     """Refuse to hold out more than --limit leaves."""
-    args.validate |= todo.objective != "classification"  # the test set is for naming images
-    limit, needed = args.limit or math.inf, args.holdout + 1 if args.holdout else 10 * args.validate
+    args.validate |= (
+        todo.objective != "classification"
+    )  # the test set is for naming images
+    limit, needed = (
+        args.limit or math.inf,
+        args.holdout + 1 if args.holdout else 10 * args.validate,
+    )
     if args.holdout < 0 or limit < needed:
         what = "--holdout must be 0 or more, --limit above it, and 10 or more for --validate"
         raise ValueError(f"{what}; got {args.holdout} and {args.limit}")
@@ -184,11 +217,19 @@ def load_task(
     if data in SETS:
         train = load_dataset(data, "train", n=limit)
         card = {"classes": list(train.classes)}
-        return train.resize(img_size), lambda: load_dataset(train.name, "test").resize(img_size), card
+        return (
+            train.resize(img_size),
+            lambda: load_dataset(train.name, "test").resize(img_size),
+            card,
+        )
     if not data or not Path(data).expanduser().exists():
         check_choice("--data", data, (*SETS, "a folder of pictures"))
     train, test, held_out = load_split(data, img_size)
-    counts = zip(train.classes, torch.cat([train.labels, test.labels]).bincount().tolist(), strict=True)
+    counts = zip(
+        train.classes,
+        torch.cat([train.labels, test.labels]).bincount().tolist(),
+        strict=True,
+    )
     counted = ", ".join(f"{name} {n:,}" for name, n in counts)
     print(printable(f"{train.label}: {counted}; held out to test: {held_out}"))
     if limit is not None and limit < len(train):
@@ -215,15 +256,26 @@ def _run(
     if held_out:
         train, val = train.hold_out(held_out)
     if train.name == "folder":
-        todo = dataclasses.replace(todo, data="folder", epochs=_enough(args, todo, len(train), start))
+        todo = dataclasses.replace(
+            todo, data="folder", epochs=_enough(args, todo, len(train), start)
+        )
     out = args.out or Path("runs") / todo.name
     label = printable(train.label)
-    first = Ranks.here().rank == 0  # of the processes that torchrun started: it alone speaks and writes
+    first = (
+        Ranks.here().rank == 0
+    )  # of the processes that torchrun started: it alone speaks and writes
     if first:
         shape = f"{todo.model.embed_dim} wide, {todo.model.depth} deep"
         images = f"{len(train):,} images of {label}"
-        print(f"{todo.name}: {shape}, {todo.epochs} epochs of {images}, in {out}", flush=True)
-    how = {"device": args.device, "resume": not args.no_resume, "budget_minutes": args.budget_minutes}
+        print(
+            f"{todo.name}: {shape}, {todo.epochs} epochs of {images}, in {out}",
+            flush=True,
+        )
+    how = {
+        "device": args.device,
+        "resume": not args.no_resume,
+        "budget_minutes": args.budget_minutes,
+    }
     with _alone(out) if first else contextlib.nullcontext():
         result = train_model(todo, train, val, out=out, start=start, **how)
     model = result.pop("model")
@@ -236,11 +288,17 @@ def _run(
     if not (args.no_resume or args.validate):
         final = _final_before(out / f"{todo.name}.json", result)
         if "test_accuracy" in final:
-            said = f"finished before, with a test accuracy of {final['test_accuracy']:.2%}"
-            return _tell(f"{said}; the test set is not read again", final, train.classes)
+            said = (
+                f"finished before, with a test accuracy of {final['test_accuracy']:.2%}"
+            )
+            return _tell(
+                f"{said}; the test set is not read again", final, train.classes
+            )
     took, card = f"after {result['seconds']:.0f} s", {**result, **card}
     if todo.objective != "classification":
-        final = {k: v for k, v in result["epochs"][-1].items() if k.startswith("val_")} | {"n_val": held_out}
+        final = {
+            k: v for k, v in result["epochs"][-1].items() if k.startswith("val_")
+        } | {"n_val": held_out}
         metric = OBJECTIVES[todo.objective].metric
         said = f"held-out {metric} {final[f'val_{metric}']:.2%} {took}; the test set was not read; the best constant "
         said += f"answer has {final['val_constant']:.2%}, the neighbours' {final['val_neighbours']:.2%}"
@@ -248,9 +306,13 @@ def _run(
         final = _score(model, val, "val")
         said = f"held-out accuracy {final['val_accuracy']:.2%} {took}; the test set was not read"
     else:
-        weights = save_pretrained(model, {**card, "final": {}}, out)  # float16: the number belongs to them
+        weights = save_pretrained(
+            model, {**card, "final": {}}, out
+        )  # float16: the number belongs to them
         final = read_test(weights, load_test(), args.device)
-        said = f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training"
+        said = (
+            f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training"
+        )
     _tell(said, final, train.classes)
     print(f"wrote {save_pretrained(model, {**card, 'final': final}, out)}")
     print(f"in Python: model, card = vl.load_pretrained({str(out)!r})")
@@ -266,11 +328,19 @@ def _alone(out: Path) -> contextlib.AbstractContextManager:
         ) from error
 
 
-def _enough(args: argparse.Namespace, todo: Recipe, n: int, start: nn.Module | None) -> int:
+def _enough(
+    args: argparse.Namespace, todo: Recipe, n: int, start: nn.Module | None
+) -> int:
     """The epochs that were asked for, or as many as make `_STEPS` of n images; with a start, `_PASSES` at most."""
-    asked = args.epochs is not None or any(word.startswith("epochs=") for word in args.set)
+    asked = args.epochs is not None or any(
+        word.startswith("epochs=") for word in args.set
+    )
     enough = math.ceil(_STEPS / max(1, n // todo.batch_size))
-    return todo.epochs if asked else max(todo.epochs, min(enough, _PASSES) if start else enough)
+    return (
+        todo.epochs
+        if asked
+        else max(todo.epochs, min(enough, _PASSES) if start else enough)
+    )
 
 
 def _final_before(card: Path, log: dict) -> dict:
@@ -291,7 +361,9 @@ def read_test(weights: Path, test: Dataset, device: str) -> dict:
 def _score(model: nn.Module, data: Dataset, part: str) -> dict:
     """What a card says of a model on these images."""
     scores, many = evaluate(model, data.images, data.labels), len(data.classes)
-    cells = torch.bincount(data.labels * many + scores["predictions"], minlength=many**2).view(many, many)
+    cells = torch.bincount(
+        data.labels * many + scores["predictions"], minlength=many**2
+    ).view(many, many)
     return {
         f"{part}_accuracy": scores["accuracy"],
         f"{part}_loss": scores["loss"],
@@ -308,12 +380,21 @@ def _tell(said: str, final: dict, classes: Sequence[str]) -> None:
         found = dict(zip(classes, final["recall"], strict=True))
         names, title = list(found), "recall"
         if len(names) > _MANY:
-            names = sorted((name for name in names if found[name] is not None), key=found.__getitem__)[
-                :_WORST
-            ]
+            names = sorted(
+                (name for name in names if found[name] is not None),
+                key=found.__getitem__,
+            )[:_WORST]
             title = f"recall, the worst of {len(found)} classes"
-        shown = (f"{name} {'(no image)' if found[name] is None else f'{found[name]:.0%}'}" for name in names)
-        lines += ["always saying {}: {:.2%}".format(*final["commonest"]), f"{title}: {', '.join(shown)}"]
+        shown = (
+            f"{name} {'(no image)' if found[name] is None else f'{found[name]:.0%}'}"
+            for name in names
+        )
+        lines += [
+            "always saying {}: {:.2%}".format(*final["commonest"]),
+            f"{title}: {', '.join(shown)}",
+        ]
         if (n := sum(map(sum, final["confusion"]))) < _FEW:
-            lines.append(f"of {n} pictures: up to ± {50 / math.sqrt(n):.0f} points (standard error)")
+            lines.append(
+                f"of {n} pictures: up to ± {50 / math.sqrt(n):.0f} points (standard error)"
+            )
     print(*map(printable, [*lines, *final.get("warnings", ())]), sep="\n")

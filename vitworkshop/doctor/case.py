@@ -47,11 +47,19 @@ class Case:
     images: Tensor
     labels: Tensor
     hooked: list[str]  # modules that have a reader's hook, in the model itself
-    given: tuple[Tensor, Tensor]  # all images and labels, of which the batch has 64 at most
-    brighter: bool = False  # whether augmented pictures are so, or darker, or of another contrast
-    fitted: nn.Module = field(init=False)  # another copy, which has learned the first eight images
+    given: tuple[
+        Tensor, Tensor
+    ]  # all images and labels, of which the batch has 64 at most
+    brighter: bool = (
+        False  # whether augmented pictures are so, or darker, or of another contrast
+    )
+    fitted: nn.Module = field(
+        init=False
+    )  # another copy, which has learned the first eight images
     losses: list[float] = field(default_factory=list)  # while it did
-    entropy: float = field(init=False)  # the loss of the best answer that is the same for all of the eight
+    entropy: float = field(
+        init=False
+    )  # the loss of the best answer that is the same for all of the eight
 
     def overfit(self) -> None:
         """Learn the eight images, to a loss that no model reaches which cannot tell them apart: 0.6 of their entropy.
@@ -60,7 +68,9 @@ class Case:
         need 7 to 10 steps, models 16 wide 25 to 40, what knows the images none. Two more tries are for others: larger
         steps for narrow models, smaller for very wide ones.
         """
-        self.entropy = torch.special.entr(self.labels[:NUM_FIT].bincount() / NUM_FIT).sum().item()
+        self.entropy = (
+            torch.special.entr(self.labels[:NUM_FIT].bincount() / NUM_FIT).sum().item()
+        )
         for lr, steps in ((2e-3, 100), (1e-2, 100), (2e-4, 50)):
             self.fitted = copy.deepcopy(self.model)
             adam = torch.optim.AdamW(self.fitted.parameters(), weight_decay=0.0)
@@ -78,14 +88,20 @@ class Case:
         return min(self.losses) < 0.6 * self.entropy
 
     def train_steps(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, rates: Iterable[float], clip: float = 1.0
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        rates: Iterable[float],
+        clip: float = 1.0,
     ) -> Iterator[float]:
         """Train on the eight images at these learning rates; yields each step's loss."""
         without_dropout(model)
         for lr in rates:
             loss = F.cross_entropy(model(self.images[:NUM_FIT]), self.labels[:NUM_FIT])
             optimizer.zero_grad()
-            if loss.requires_grad:  # else no gradient reaches anything, as `gradients` will say
+            if (
+                loss.requires_grad
+            ):  # else no gradient reaches anything, as `gradients` will say
                 loss.backward()
             yield loss.item()
             nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
@@ -105,7 +121,9 @@ class Case:
     def traced(self) -> dict[str, tuple[tuple, Tensor]]:
         """What each module reads and gives of three images, with gradients; `""` is the model itself."""
         images = self.images[:3].clone().requires_grad_()
-        return record_calls(self.fitted, [name for name, _ in self.fitted.named_modules()], images)
+        return record_calls(
+            self.fitted, [name for name, _ in self.fitted.named_modules()], images
+        )
 
     @cached_property
     def blocks(self) -> list[str]:
@@ -116,13 +134,24 @@ class Case:
         alike: dict[tuple[str, str], list[str]] = {}
         for name, (args, out) in self.traced.items():
             module = self.fitted.get_submodule(name)
-            if not out.requires_grad or out.ndim != 3 or len(out) != 3 or not list(module.children()):
+            if (
+                not out.requires_grad
+                or out.ndim != 3
+                or len(out) != 3
+                or not list(module.children())
+            ):
                 continue
-            if args[0].shape == out.shape and any(p.ndim > 1 for p in module.parameters()):
-                alike.setdefault((name.rpartition(".")[0], type(module).__name__), []).append(name)
+            if args[0].shape == out.shape and any(
+                p.ndim > 1 for p in module.parameters()
+            ):
+                alike.setdefault(
+                    (name.rpartition(".")[0], type(module).__name__), []
+                ).append(name)
         for names in sorted(alike.values(), key=lambda names: names[0].count(".")):
             pairs = itertools.pairwise(self.traced[name] for name in names)
-            if len(names) > 1 and all(torch.equal(first[1], then[0][0]) for first, then in pairs):
+            if len(names) > 1 and all(
+                torch.equal(first[1], then[0][0]) for first, then in pairs
+            ):
                 return names
         return []
 
@@ -130,13 +159,23 @@ class Case:
     def patch_size(self) -> int | None:
         """The patches' side, if a module `patch_embed` makes one token of each square patch of images."""
         x = self.images[:2]
-        names = ["patch_embed"] if isinstance(getattr(self.model, "patch_embed", None), nn.Module) else []
+        names = (
+            ["patch_embed"]
+            if isinstance(getattr(self.model, "patch_embed", None), nn.Module)
+            else []
+        )
         given, tokens = record_calls(self.model, names, x).get("patch_embed", ((x,), x))
-        if tokens.ndim != 3 or given[0].shape != x.shape:  # not (B, N, D), or not of images
+        if (
+            tokens.ndim != 3 or given[0].shape != x.shape
+        ):  # not (B, N, D), or not of images
             return None
         (H, W), N = x.shape[-2:], tokens.shape[1]
         side = math.isqrt(H * W // N)
-        return side if side and H % side == W % side == 0 and H * W == N * side**2 else None
+        return (
+            side
+            if side and H % side == W % side == 0 and H * W == N * side**2
+            else None
+        )
 
 
 def logits_of(out: Any) -> Any:
@@ -173,7 +212,9 @@ def relative_change(a: Tensor, b: Tensor) -> float:
     return ((a - b).abs().max() / b.abs().max().clamp_min(1e-12)).item()
 
 
-def record_calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict[str, tuple[tuple, Tensor]]:
+def record_calls(
+    model: nn.Module, names: Iterable[str], images: Tensor
+) -> dict[str, tuple[tuple, Tensor]]:
     """Name -> (arguments, output) of those of the named modules that one forward pass calls.
 
     The modules get copies, so that nothing is written over; gradients are kept if `images` asks for them.
@@ -181,20 +222,28 @@ def record_calls(model: nn.Module, names: Iterable[str], images: Tensor) -> dict
     reads: dict[str, tuple] = {}
     seen: dict[str, tuple[tuple, Tensor]] = {}
 
-    def read(name: str, module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    def read(
+        name: str, module: nn.Module, args: tuple, kwargs: dict
+    ) -> tuple[tuple, dict]:
         reads[name] = (*args, *kwargs.values())
-        return tuple(map(_copy, args)), {key: _copy(value) for key, value in kwargs.items()}
+        return tuple(map(_copy, args)), {
+            key: _copy(value) for key, value in kwargs.items()
+        }
 
     def note(name: str, module: nn.Module, args: tuple, out: Any) -> Any:
         first = out[0] if isinstance(out, tuple) and out else out
         if isinstance(first, Tensor) and reads[name]:
             seen[name] = reads[name], first
-        return (_copy(first), *out[1:]) if isinstance(out, tuple) and out else _copy(out)
+        return (
+            (_copy(first), *out[1:]) if isinstance(out, tuple) and out else _copy(out)
+        )
 
     handles = []
     for name in names:
         module = model.get_submodule(name)
-        handles.append(module.register_forward_pre_hook(partial(read, name), with_kwargs=True))
+        handles.append(
+            module.register_forward_pre_hook(partial(read, name), with_kwargs=True)
+        )
         handles.append(module.register_forward_hook(partial(note, name)))
     with torch.set_grad_enabled(images.requires_grad):
         model(images)

@@ -31,7 +31,9 @@ from vitworkshop.doctor.case import (
 # Numbers that differ by less than this share of the largest are the same: rounding is up to 4e-7 in float32, and wrong
 # formulas of attention are 5e-3 and more from a layer's output.
 SAME = 1e-5
-PER_IMAGE = "keep the images apart; a position embedding has the shape (1, T, D), not (B, T, D)"
+PER_IMAGE = (
+    "keep the images apart; a position embedding has the shape (1, T, D), not (B, T, D)"
+)
 HEADS = ("num_heads", "heads", "n_heads", "n_head", "nhead", "h")
 FIXES = {
     "attention axis": "softmax(dim=-1), over the keys",
@@ -47,9 +49,24 @@ FORMULAS: list[tuple[tuple[str, str], int, Callable[[int, int], float], str]] = 
     (("attention scale", "scores not divided by sqrt(d)"), -1, lambda d, D: 1.0, ""),
     (("attention scale", "scores divided by sqrt(D)"), -1, lambda d, D: D**-0.5, ""),
     (("attention scale", "scores multiplied by sqrt(d)"), -1, lambda d, D: d**0.5, ""),
-    (("attention heads", "merged by a reshape of (B, h, T, d)"), -1, lambda d, D: d**-0.5, "merged"),
-    (("attention heads", "split by a reshape to (B, h, T, d)"), -1, lambda d, D: d**-0.5, "split"),
-    (("attention heads", "split and merged by a reshape"), -1, lambda d, D: d**-0.5, "split, merged"),
+    (
+        ("attention heads", "merged by a reshape of (B, h, T, d)"),
+        -1,
+        lambda d, D: d**-0.5,
+        "merged",
+    ),
+    (
+        ("attention heads", "split by a reshape to (B, h, T, d)"),
+        -1,
+        lambda d, D: d**-0.5,
+        "split",
+    ),
+    (
+        ("attention heads", "split and merged by a reshape"),
+        -1,
+        lambda d, D: d**-0.5,
+        "split, merged",
+    ),
 ]
 
 
@@ -59,7 +76,9 @@ def batch_size(model: nn.Module, images: Tensor) -> Iterator[Finding]:
         output_of(model, images[:NUM_FIT])
     except Exception as error:  # whatever the model raises
         reason = str(error).splitlines()[0]
-        says = f"the model fails with {NUM_FIT} images, not with {len(images)} ({reason})"
+        says = (
+            f"the model fails with {NUM_FIT} images, not with {len(images)} ({reason})"
+        )
         yield Finding("batch size", says, PER_IMAGE)
 
 
@@ -70,7 +89,9 @@ def first_loss(case: Case) -> Iterator[Finding]:
     The limit is s = 1. A model that has learned something is below log K, so this holds for old models, too. A cosine
     head, at 1 / 0.07 say, is another matter: its logits are bounded.
     """
-    logits = output_of(without_dropout(copy.deepcopy(case.model)), case.images)  # batch norms need train mode
+    logits = output_of(
+        without_dropout(copy.deepcopy(case.model)), case.images
+    )  # batch norms need train mode
     loss, guess = F.cross_entropy(logits, case.labels).item(), math.log(logits.shape[1])
     if not loss < guess + 0.5 and not _is_cosine(case, logits.shape[1]):
         says = f"{loss:.2f}, where a guess has log {logits.shape[1]} = {guess:.2f}"
@@ -83,7 +104,10 @@ def _is_cosine(case: Case, K: int) -> bool:
     model, before = copy.deepcopy(case.model), output_of(case.model, case.images[:2])
     for p in (heads := [p for p in model.parameters() if p.ndim == 2 and K in p.shape]):
         p.data *= 2
-    return bool(heads) and relative_change(output_of(model, case.images[:2]), before) < 1e-3
+    return (
+        bool(heads)
+        and relative_change(output_of(model, case.images[:2]), before) < 1e-3
+    )
 
 
 def standardised(case: Case) -> Iterator[Finding]:
@@ -95,15 +119,26 @@ def standardised(case: Case) -> Iterator[Finding]:
     """
     x = case.images
     mean, std = x.mean((0, 2, 3)), x.std((0, 2, 3))
-    near = mean.abs().max() <= 1 or 0.3 <= (-x.min() / (x.max() - x.min())).item() <= 0.6
+    near = (
+        mean.abs().max() <= 1 or 0.3 <= (-x.min() / (x.max() - x.min())).item() <= 0.6
+    )
     if not (x.min() < 0 and near and 0.1 <= std.min() and std.max() <= 3):
         says = f"values from {x.min():.3g} to {x.max():.3g}, mean {mean.mean():.3g}, std {std.mean():.3g}"
-        yield Finding("images", says, "standardise them, and once only: vl.normalize(images)")
+        yield Finding(
+            "images", says, "standardise them, and once only: vl.normalize(images)"
+        )
     z = (x - x.mean((2, 3), keepdim=True)) / x.std((2, 3), keepdim=True).clamp_min(1e-6)
-    one, three = ((z[..., n:] * z[..., :-n]).mean().item() if z.shape[-1] > 3 else 0.0 for n in (1, 3))
+    one, three = (
+        (z[..., n:] * z[..., :-n]).mean().item() if z.shape[-1] > 3 else 0.0
+        for n in (1, 3)
+    )
     if three > one + 0.2:
         says = f"pixels correlate by {three:.2f} with the third beside them, by {one:.2f} with the next"
-        yield Finding("images", says, "x.permute(0, 3, 1, 2) makes channels of (B, H, W, C), not reshape")
+        yield Finding(
+            "images",
+            says,
+            "x.permute(0, 3, 1, 2) makes channels of (B, H, W, C), not reshape",
+        )
 
 
 def labels(case: Case) -> Iterator[Finding]:
@@ -115,19 +150,29 @@ def labels(case: Case) -> Iterator[Finding]:
     x, y = (part[:1024] for part in case.given)
     if (n := len(y)) < 500 or case.losses_on(case.images)[1]:
         return
-    pixels, targets = F.adaptive_avg_pool2d(x, 8).flatten(1).double(), F.one_hot(y).double()
+    pixels, targets = (
+        F.adaptive_avg_pool2d(x, 8).flatten(1).double(),
+        F.one_hot(y).double(),
+    )
     pixels, targets = pixels - pixels.mean(0), targets - targets.mean(0)
     kernel = pixels @ pixels.T
     hat = kernel @ torch.linalg.inv(
         kernel + kernel.diagonal().mean().clamp_min(1e-9) * torch.eye(n).to(kernel)
     )
-    hat = (hat - hat.diagonal().diag()) / (1 - hat.diagonal()[:, None])  # without the image itself
+    hat = (hat - hat.diagonal().diag()) / (
+        1 - hat.diagonal()[:, None]
+    )  # without the image itself
     right, *shuffled = [
-        (hat @ t * t).sum() for t in (targets, *(targets[torch.randperm(n)] for _ in range(40)))
+        (hat @ t * t).sum()
+        for t in (targets, *(targets[torch.randperm(n)] for _ in range(40)))
     ]
     if right < torch.stack(shuffled).mean() + 3 * torch.stack(shuffled).std():
         says = f"a linear probe of {n} images knows them no better than shuffled"
-        yield Finding("labels", says, "are they those of these images? shuffle both by one permutation")
+        yield Finding(
+            "labels",
+            says,
+            "are they those of these images? shuffle both by one permutation",
+        )
 
 
 def one_batch(case: Case) -> Iterator[Finding]:
@@ -135,7 +180,11 @@ def one_batch(case: Case) -> Iterator[Finding]:
     if not case.learned and all(p.requires_grad for p in case.model.parameters()):
         says = f"after {len(case.losses)} steps on {NUM_FIT} images the loss is {min(case.losses):.2f}"
         blind = f"the same answer for all of them gives {case.entropy:.2f}"
-        yield Finding("one batch", f"{says}; {blind}", "find out why it cannot learn them by heart")
+        yield Finding(
+            "one batch",
+            f"{says}; {blind}",
+            "find out why it cannot learn them by heart",
+        )
 
 
 def gradients(case: Case) -> Iterator[Finding]:
@@ -145,18 +194,37 @@ def gradients(case: Case) -> Iterator[Finding]:
     """
     model = without_dropout(copy.deepcopy(case.fitted))
     params = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    params = {name: p for name, p in params.items() if "mask_token" not in name}  # is for another task
-    loss = F.cross_entropy(model(case.images[:NUM_FIT]), case.labels[:1].expand(NUM_FIT))
-    grads = torch.autograd.grad(loss, list(params.values()), allow_unused=True) if loss.requires_grad else ()
-    if dead := [name for name, g in itertools.zip_longest(params, grads) if g is None or not g.any()]:
+    params = {
+        name: p for name, p in params.items() if "mask_token" not in name
+    }  # is for another task
+    loss = F.cross_entropy(
+        model(case.images[:NUM_FIT]), case.labels[:1].expand(NUM_FIT)
+    )
+    grads = (
+        torch.autograd.grad(loss, list(params.values()), allow_unused=True)
+        if loss.requires_grad
+        else ()
+    )
+    if dead := [
+        name
+        for name, g in itertools.zip_longest(params, grads)
+        if g is None or not g.any()
+    ]:
         says = f"{len(dead)} of {len(params)} parameters never have one ({', '.join(dead[:3])})"
-        yield Finding("gradients", says, "use them in forward, without detach() or no_grad()")
+        yield Finding(
+            "gradients", says, "use them in forward, without detach() or no_grad()"
+        )
     idle = [
         f"{'half' if n == 2 else 'a third'} of {name}'s outputs"
         for (name, p), g in zip(params.items(), grads, strict=bool(grads))
         for n in (2, 3)
-        if p.ndim == 2 and structure.in_blocks(case, name) and name.endswith("weight") and not len(p) % n
-        if not isinstance(model.get_submodule(name.rpartition(".")[0]), nn.Embedding)  # has places in store
+        if p.ndim == 2
+        and structure.in_blocks(case, name)
+        and name.endswith("weight")
+        and not len(p) % n
+        if not isinstance(
+            model.get_submodule(name.rpartition(".")[0]), nn.Embedding
+        )  # has places in store
         if g is not None and g.any() and not all(part.any() for part in g.chunk(n))
     ]
     if idle:
@@ -172,20 +240,37 @@ def input_and_positions(case: Case) -> Iterator[Finding]:
     them by 5e-6 and more, which is still above float32's rounding.
     """
     side, (H, W) = case.patch_size or 1, case.images.shape[-2:]
-    shifts = [size // 2 // side * side for size in (H, W)]  # 0 if there is one patch only
-    ways = {"patches": (shifts, (2, 3)), "rows": (shifts[0], 2), "columns": (shifts[1], 3)}
+    shifts = [
+        size // 2 // side * side for size in (H, W)
+    ]  # 0 if there is one patch only
+    ways = {
+        "patches": (shifts, (2, 3)),
+        "rows": (shifts[0], 2),
+        "columns": (shifts[1], 3),
+    }
     try:
-        model, x, same = copy.deepcopy(case.fitted).double(), case.images[:NUM_FIT].double(), 1e-10
+        model, x, same = (
+            copy.deepcopy(case.fitted).double(),
+            case.images[:NUM_FIT].double(),
+            1e-10,
+        )
         logits = output_of(model, x)
     except (RuntimeError, TypeError):  # not this model, or not on this device
         model, x, same = case.fitted, case.images[:NUM_FIT], 1e-6
         logits = output_of(model, x)
     if relative_change(logits.flip(0), logits) < same:
-        yield Finding("input", "the logits are the same for all images", "use the images in forward")
+        yield Finding(
+            "input",
+            "the logits are the same for all images",
+            "use the images in forward",
+        )
         return
     for what, (by, axes) in ways.items():
         rolled = x.roll(by, axes)
-        if not torch.equal(rolled, x) and relative_change(output_of(model, rolled), logits) < same:
+        if (
+            not torch.equal(rolled, x)
+            and relative_change(output_of(model, rolled), logits) < same
+        ):
             says = f"the logits do not change when the {what} change places"
             yield Finding("positions", says, "add position embeddings to the tokens")
             return
@@ -194,9 +279,16 @@ def input_and_positions(case: Case) -> Iterator[Finding]:
 def independence(case: Case) -> Iterator[Finding]:
     """The same images among seven others, and at other places among all; not of a model that is random in eval mode."""
     x = case.images
-    alone, again = output_of(case.fitted, x[:NUM_FIT]), output_of(case.fitted, x[:NUM_FIT])
+    alone, again = (
+        output_of(case.fitted, x[:NUM_FIT]),
+        output_of(case.fitted, x[:NUM_FIT]),
+    )
     among = output_of(case.fitted, x.flip(0)).flip(0)[:NUM_FIT]
-    if relative_change(again, alone) <= SAME < (change := relative_change(among, alone)):
+    if (
+        relative_change(again, alone)
+        <= SAME
+        < (change := relative_change(among, alone))
+    ):
         says = f"an image's logits change by {change:.1%} with the other images and its place among them"
         yield Finding("batch independence", says, PER_IMAGE)
 
@@ -205,14 +297,27 @@ def eval_mode(case: Case) -> Iterator[Finding]:
     """With every dropout off, a model is the same in training and evaluation, unless it has batch norms."""
     x, model = case.images[:NUM_FIT], copy.deepcopy(case.fitted)
     logits, again = output_of(model, x), output_of(model, x)
-    normed = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules())
+    normed = any(
+        isinstance(module, nn.modules.batchnorm._BatchNorm)
+        for module in model.modules()
+    )
     off, off_again = (output_of(without_dropout(model), x) for _ in range(2))
     if (change := relative_change(again, logits)) > SAME:
         says = f"two passes in eval mode differ by {change:.1%}"
-        yield Finding("eval mode", says, "F.dropout(x, p, self.training), or a module nn.Dropout(p)")
-    elif not normed and relative_change(off_again, off) <= SAME < (change := relative_change(off, logits)):
+        yield Finding(
+            "eval mode",
+            says,
+            "F.dropout(x, p, self.training), or a module nn.Dropout(p)",
+        )
+    elif not normed and relative_change(off_again, off) <= SAME < (
+        change := relative_change(off, logits)
+    ):
         says = f"train and eval mode differ by {change:.1%} with every dropout off"
-        yield Finding("eval mode", says, "let nothing but dropout and DropPath ask for self.training")
+        yield Finding(
+            "eval mode",
+            says,
+            "let nothing but dropout and DropPath ask for self.training",
+        )
 
 
 def attention(case: Case) -> Iterator[Finding]:
@@ -220,9 +325,15 @@ def attention(case: Case) -> Iterator[Finding]:
 
     Layers that compute none of them (another kind of attention) are not judged.
     """
-    layers = {name: parts for name, m in case.fitted.named_modules() if (parts := _attention_parts(m))}
+    layers = {
+        name: parts
+        for name, m in case.fitted.named_modules()
+        if (parts := _attention_parts(m))
+    }
     found: dict[tuple[str, str], list[str]] = {}
-    for name, (args, out) in record_calls(case.fitted, layers, case.images[:NUM_FIT]).items():
+    for name, (args, out) in record_calls(
+        case.fitted, layers, case.images[:NUM_FIT]
+    ).items():
         *linears, numbers = layers[name]
         for (check, wrong), axis, scale, way in FORMULAS:
             outs = (_attend(linears, h, args, axis, scale, way) for h in numbers)
@@ -237,7 +348,11 @@ def attention(case: Case) -> Iterator[Finding]:
 
 def _attention_parts(layer: nn.Module) -> list[Any] | None:
     """The linear maps to queries, keys and values, that to the output, and how many heads there may be."""
-    parts = [m for part in layer.children() for m in (part if isinstance(part, nn.Sequential) else [part])]
+    parts = [
+        m
+        for part in layer.children()
+        for m in (part if isinstance(part, nn.Sequential) else [part])
+    ]
     linears = [m for m in parts if isinstance(m, nn.Linear)]
     *inner, out = linears or [nn.Linear(1, 1)]
     if sum(m.out_features for m in inner) != 3 * out.in_features:
@@ -247,17 +362,27 @@ def _attention_parts(layer: nn.Module) -> list[Any] | None:
 
 
 @torch.no_grad()
-def _attend(linears: list, h: int, args: tuple, axis: int, scale: Callable, way: str) -> Tensor:
+def _attend(
+    linears: list, h: int, args: tuple, axis: int, scale: Callable, way: str
+) -> Tensor:
     """The layer's output (B, T, D) with the softmax over this axis of (B, h, T, T), and a bias if it was given one."""
     *inner, proj = linears
     bias = next((arg for arg in args[1:] if isinstance(arg, Tensor)), 0.0)
-    parts = torch.cat([linear(args[0]) for linear in inner], dim=-1).chunk(3, dim=-1)  # three of (B, T, D)
+    parts = torch.cat([linear(args[0]) for linear in inner], dim=-1).chunk(
+        3, dim=-1
+    )  # three of (B, T, D)
     B, T, D = parts[0].shape
     cut = [part.reshape(B, h, T, -1) for part in parts]  # as it must not be
     # (B, h, T, d)
-    q, k, v = cut if "split" in way else [p.reshape(B, T, h, -1).transpose(1, 2) for p in parts]
+    q, k, v = (
+        cut
+        if "split" in way
+        else [p.reshape(B, T, h, -1).transpose(1, 2) for p in parts]
+    )
     mixed = (q @ k.mT * scale(D // h, D) + bias).softmax(axis) @ v
-    return proj(mixed.reshape(B, T, D) if "merged" in way else mixed.transpose(1, 2).flatten(2))
+    return proj(
+        mixed.reshape(B, T, D) if "merged" in way else mixed.transpose(1, 2).flatten(2)
+    )
 
 
 def patch_size(case: Case) -> Iterator[Finding]:
@@ -280,21 +405,44 @@ def patch_order(case: Case) -> Iterator[Finding]:
     image, *others = torch.randn_like(case.images[:NUM_FIT]).split(1)
     rows, cols = (size // case.patch_size for size in image.shape[-2:])
     which = torch.linspace(0, rows * cols - 1, min(64, rows * cols)).long()
-    mask = F.one_hot(which, rows * cols).view(-1, 1, rows, cols)  # (n, N) -> (n, 1, rows, cols)
-    mask = F.interpolate(mask.float(), image.shape[-2:]).bool().to(image.device)  # (n, 1, H, W)
+    mask = F.one_hot(which, rows * cols).view(
+        -1, 1, rows, cols
+    )  # (n, N) -> (n, 1, rows, cols)
+    mask = (
+        F.interpolate(mask.float(), image.shape[-2:]).bool().to(image.device)
+    )  # (n, 1, H, W)
     embed: Any = case.model.patch_embed
-    tokens = torch.stack([output_of(embed, torch.where(mask, other, image)) for other in others])
-    change = (tokens - output_of(embed, image)).square().sum((0, 3))  # (7, n, N, D) -> (n, N)
+    tokens = torch.stack(
+        [output_of(embed, torch.where(mask, other, image)) for other in others]
+    )
+    change = (
+        (tokens - output_of(embed, image)).square().sum((0, 3))
+    )  # (7, n, N, D) -> (n, N)
     most = change.argmax(1).cpu()
-    whole = (change.amax(1) > 0.99 * change.sum(1)).all() and len(most.unique()) == len(most)
+    whole = (change.amax(1) > 0.99 * change.sum(1)).all() and len(most.unique()) == len(
+        most
+    )
     N = rows * cols
-    tables = [p for n, p in case.model.named_parameters() if p.requires_grad and (p.ndim == 3 or "pos" in n)]
+    tables = [
+        p
+        for n, p in case.model.named_parameters()
+        if p.requires_grad and (p.ndim == 3 or "pos" in n)
+    ]
     if whole and any(p.ndim > 1 and N <= p.shape[-2] <= N + 8 for p in tables):
         return  # as p is the table of positions
-    beside = torch.maximum((most // cols - which // cols).abs(), (most % cols - which % cols).abs()) <= 1
+    beside = (
+        torch.maximum(
+            (most // cols - which // cols).abs(), (most % cols - which % cols).abs()
+        )
+        <= 1
+    )
     if (share := beside.float().mean().item()) < 0.8:
         says = f"{1 - share:.0%} of the patches change a token far from their own most"
-        yield Finding("patch order", says, "cut as vl.patchify does: (h p1) (w p2) -> (h w) (p1 p2 c)")
+        yield Finding(
+            "patch order",
+            says,
+            "cut as vl.patchify does: (h p1) (w p2) -> (h w) (p1 p2 c)",
+        )
 
 
 def reading(case: Case) -> Iterator[Finding]:
@@ -307,7 +455,9 @@ def reading(case: Case) -> Iterator[Finding]:
     if p:
         turned = rearrange(x, "b c (h p) (w q) -> b c (h q) (w p)", p=p, q=p)
         fix = "flatten patches as (p1 p2 c), not (p2 p1 c)"
-        ways.append(("patch order", "rows and columns of each patch exchanged", fix, turned))
+        ways.append(
+            ("patch order", "rows and columns of each patch exchanged", fix, turned)
+        )
     before, _ = case.losses_on(x)
     for check, way, fix, images in ways:
         after, knows = case.losses_on(images)
@@ -323,12 +473,30 @@ def hooks(case: Case) -> Iterator[Finding]:
     if silent := [name for name in case.hooked if name not in called]:
         of = f"{len(silent)} of {len(case.hooked)} modules with a hook"
         says = f"{of} are never called ({', '.join(silent[:3])})"
-        yield Finding("hooks", says, "fused attention passes them by: ask model.attention_maps(images)")
+        yield Finding(
+            "hooks",
+            says,
+            "fused attention passes them by: ask model.attention_maps(images)",
+        )
 
 
 OF_THE_MODEL: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    *(first_loss, standardised, labels, structure.answers, one_batch, gradients, input_and_positions),
+    *(
+        first_loss,
+        standardised,
+        labels,
+        structure.answers,
+        one_batch,
+        gradients,
+        input_and_positions,
+    ),
     *(independence, eval_mode, attention, patch_size, patch_order, reading, hooks),
-    *(structure.registration, structure.starts, structure.residuals, structure.activations, structure.reach),
+    *(
+        structure.registration,
+        structure.starts,
+        structure.residuals,
+        structure.activations,
+        structure.reach,
+    ),
     *(structure.looks, structure.norms, structure.last_norm, structure.dropout),
 )

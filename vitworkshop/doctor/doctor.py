@@ -67,13 +67,21 @@ def doctor(
     Source: Section 4.1; its checks are chapter 09's and chapter 10's.
     """
     if not any(p.requires_grad for p in model.parameters()):
-        raise ValueError("expected a model with parameters to train, got none; model.requires_grad_(True)")
+        raise ValueError(
+            "expected a model with parameters to train, got none; model.requires_grad_(True)"
+        )
     if getattr(getattr(model, "cfg", None), "num_classes", None) == 0:
-        raise ValueError("expected a model with classes, got num_classes 0; vl.replace_head(model, K)")
+        raise ValueError(
+            "expected a model with classes, got num_classes 0; vl.replace_head(model, K)"
+        )
     if len(images) < 2 * NUM_FIT:
-        raise ValueError(f"expected at least {2 * NUM_FIT} images, got {len(images)}; 64 are good")
+        raise ValueError(
+            f"expected at least {2 * NUM_FIT} images, got {len(images)}; 64 are good"
+        )
     if len(labels.unique()) < 2:
-        raise ValueError(f"expected two classes or more, got class {labels[0].item()} only; shuffle")
+        raise ValueError(
+            f"expected two classes or more, got class {labels[0].item()} only; shuffle"
+        )
     device = next(model.parameters()).device
     images, labels = images.to(device).float(), labels.to(device).long()
     if isinstance(recipe, str):
@@ -91,7 +99,10 @@ def doctor(
 @contextmanager
 def _as_found(device: torch.device) -> Iterator[None]:
     """Full precision on GPUs, too; afterwards that, and the random numbers, are as they were."""
-    precision, devices = torch.get_float32_matmul_precision(), [device] if device.type == "cuda" else []
+    precision, devices = (
+        torch.get_float32_matmul_precision(),
+        [device] if device.type == "cuda" else [],
+    )
     others = random.getstate(), np.random.get_state()  # noqa: NPY002 - an augmentation's, perhaps
     exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     with torch.random.fork_rng(devices), torch.enable_grad(), exact:
@@ -104,9 +115,15 @@ def _as_found(device: torch.device) -> Iterator[None]:
             random.setstate(others[0]), np.random.set_state(others[1])  # noqa: NPY002
 
 
-def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any]) -> Iterator[Finding]:
+def _look(
+    model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any]
+) -> Iterator[Finding]:
     """All findings, on a copy in float32 without a reader's hooks, which must not note what is tried here."""
-    hooked = [name for name, m in model.named_modules() if m._forward_hooks or m._forward_pre_hooks]
+    hooked = [
+        name
+        for name, m in model.named_modules()
+        if m._forward_hooks or m._forward_pre_hooks
+    ]
     try:
         model = copy.deepcopy(model).float().eval()
     except RuntimeError as error:
@@ -120,19 +137,27 @@ def _look(model: nn.Module, images: Tensor, labels: Tensor, given: dict[str, Any
         logits = output_of(model, images)
     except TypeError as error:  # such as a `MaskedPatchModel`, which needs masks too
         fix = "of a masked model give vl.replace_head(model.encoder, K)"
-        raise ValueError(f"expected a model of images alone, got: {error}; {fix}") from error
+        raise ValueError(
+            f"expected a model of images alone, got: {error}; {fix}"
+        ) from error
     if not isinstance(logits, Tensor):
         got = type(logits).__name__
-        raise ValueError(f"expected logits from the model, got {got}; return them, or a dict with 'logits'")
+        raise ValueError(
+            f"expected logits from the model, got {got}; return them, or a dict with 'logits'"
+        )
     if logits.ndim != 2 or len(logits) != len(labels) or logits.shape[1] < 2:
-        raise ValueError(f"expected logits ({len(labels)}, K) from the model, got {tuple(logits.shape)}")
+        raise ValueError(
+            f"expected logits ({len(labels)}, K) from the model, got {tuple(logits.shape)}"
+        )
     check_labels(labels.cpu(), logits.shape[1])
     if failed := list(batch_size(model, images)):
         yield from failed  # then eight images can be neither looked at nor learned
         return
     order = torch.randperm(len(labels))[:64].to(labels.device)
     same = labels[order][:, None] == labels[order]  # (n, n)
-    order = order[same.tril().sum(1).argsort(stable=True)]  # the first of each class, then the second
+    order = order[
+        same.tril().sum(1).argsort(stable=True)
+    ]  # the first of each class, then the second
     case = Case(model, images[order], labels[order], hooked, (images, labels))
     case.overfit()
     for check in OF_THE_MODEL:

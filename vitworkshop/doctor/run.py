@@ -22,7 +22,9 @@ STEPS, WARMUP = 24, 8  # of a recipe on one batch, and of its warm-up
 # with warm-up and without: 0 to 0.8 at AdamW's rates up to 3e-3 and SGD's 0.03 (138 runs); ViTs at 1e-2 and 2e-2, and
 # SGD's 0.3, go above 1 in 105 of 114 runs.
 MAX_CLIMB = 1.0
-USUAL = 1e-4  # a rate from here on is blamed for a loss that goes up at a tenth of it, too
+USUAL = (
+    1e-4  # a rate from here on is blamed for a loss that goes up at a tenth of it, too
+)
 # Share of the first loss that these steps take away at a rate that is not too low: 0.80 to 0.93 with the presets, 0.21
 # and more with a tenth of their rates, 0.16 and less with a hundredth (but for Muon, whose matrices have another rate).
 MIN_FALL = 0.18
@@ -39,40 +41,60 @@ def recipe(case: Case, recipe: Any) -> Iterator[Finding]:
         yield Finding("weight decay", says, 'decouple it with optimizer="adamw"')
     elif r.weight_decay > 1 and memory < 1000:
         yield Finding(
-            "weight decay", f"{r.weight_decay:g}: weights last {memory:.0f} steps", "0.01 to 0.3 is usual"
+            "weight decay",
+            f"{r.weight_decay:g}: weights last {memory:.0f} steps",
+            "0.01 to 0.3 is usual",
         )
     if r.label_smoothing > 0.5:
-        yield Finding("smoothing", f"{r.label_smoothing:g} of the target is spread over all", "0.1 is usual")
+        yield Finding(
+            "smoothing",
+            f"{r.label_smoothing:g} of the target is spread over all",
+            "0.1 is usual",
+        )
     if case.losses_on(case.images)[1]:
         return
     climb, losses, norm = _steps(case, r, r.lr)
     if 0 < r.clip_norm < norm / 100:
         yield Finding(
-            "clip", f"{r.clip_norm:g} cuts all gradients, of norm {norm:.2g} at first", "1 is usual"
+            "clip",
+            f"{r.clip_norm:g} cuts all gradients, of norm {norm:.2g} at first",
+            "1 is usual",
         )
     lower = [r.lr / 10, *(lr for lr in (r.lr / 100, r.lr / 1000) if lr >= USUAL)]
     calm = (lr for lr in lower if _steps(case, r, lr)[0] <= MAX_CLIMB)
     if climb > MAX_CLIMB and (lr := next(calm, 0)):
         says = f"at {r.lr:g}{'' if r.warmup else ', without a warm-up,'} the loss of one batch goes up by {climb:.2f}"
-        fix = f"try {lr:.2g} to {3 * lr:.2g}" + ("" if r.warmup else ", after a warm-up")
+        fix = f"try {lr:.2g} to {3 * lr:.2g}" + (
+            "" if r.warmup else ", after a warm-up"
+        )
         yield Finding("learning rate", f"{says} in all, at {lr:.2g} it does not", fix)
     fall = losses[0] - losses[-1]
-    if fall < MIN_FALL * losses[0] and all(p.requires_grad for p in case.model.parameters()):
+    if fall < MIN_FALL * losses[0] and all(
+        p.requires_grad for p in case.model.parameters()
+    ):
         climb, losses, _ = _steps(case, r, 10 * r.lr)
         if climb <= MAX_CLIMB and losses[0] - losses[-1] > 2 * fall:
             says = f"at {r.lr:g} the loss falls by {fall:.3f} in {STEPS} steps, at {10 * r.lr:g} by twice as much"
-            yield Finding("learning rate", says, f"try {10 * r.lr:.2g} to {100 * r.lr:.2g}")
+            yield Finding(
+                "learning rate", says, f"try {10 * r.lr:.2g} to {100 * r.lr:.2g}"
+            )
 
 
 def _steps(case: Case, recipe: Any, lr: float) -> tuple[float, list[float], float]:
     """All that the loss goes up in 24 steps, the losses, the first gradient's norm; eight warm up, if recipes do."""
     model, warmup = copy.deepcopy(case.model), WARMUP if recipe.warmup else 0
     rates = [lr_at(step, STEPS, lr, warmup, "constant") for step in range(STEPS)]
-    steps = case.train_steps(model, build_optimizer(model, recipe), rates, recipe.clip_norm)
+    steps = case.train_steps(
+        model, build_optimizer(model, recipe), rates, recipe.clip_norm
+    )
     losses = [next(steps)]
-    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None]).item()
+    norm = nn.utils.get_total_norm(
+        [p.grad for p in model.parameters() if p.grad is not None]
+    ).item()
     losses += steps
-    climb = sum(max(0.0, after - before) for before, after in itertools.pairwise(losses))
+    climb = sum(
+        max(0.0, after - before) for before, after in itertools.pairwise(losses)
+    )
     return climb if all(map(math.isfinite, losses)) else math.inf, losses, norm
 
 
@@ -95,17 +117,28 @@ def evaluation(case: Case, evaluate: Callable) -> Iterator[Finding]:
     model.register_forward_pre_hook(note, with_kwargs=True)
     evaluate(model)
     if not seen:
-        raise ValueError("evaluate never called the model; expected a call of the model that it is given")
+        raise ValueError(
+            "evaluate never called the model; expected a call of the model that it is given"
+        )
     if any(modes):
         says = "evaluate calls the model in train mode: dropout is on, batch norms mix the images"
-        yield Finding("test mode", says, "call model.eval() before, and model.train() after")
+        yield Finding(
+            "test mode", says, "call model.eval() before, and model.train() after"
+        )
     if case.brighter:
         return
     then, now = _statistics(case.images), torch.cat(seen, dim=1)  # (2, n, C) each
     change, std = now.mean(1) - then.mean(1), then[1].mean().exp()  # (2, C)
-    t = change / (then.var(1) / then.shape[1] + now.var(1) / now.shape[1]).sqrt()  # Welch's
-    if ((t.abs() > 5) & (change.abs() > torch.tensor([[0.5 * std], [0.3]]).to(change))).any():
-        numbers = [f"mean {s[0].mean():.2f} and std {s[1].mean().exp():.2f}" for s in (then, now)]
+    t = (
+        change / (then.var(1) / then.shape[1] + now.var(1) / now.shape[1]).sqrt()
+    )  # Welch's
+    if (
+        (t.abs() > 5) & (change.abs() > torch.tensor([[0.5 * std], [0.3]]).to(change))
+    ).any():
+        numbers = [
+            f"mean {s[0].mean():.2f} and std {s[1].mean().exp():.2f}"
+            for s in (then, now)
+        ]
         says = f"the images have {numbers[0]}, and {numbers[1]} in evaluate"
         yield Finding("test normalisation", says, "use one vl.normalize for both")
 
@@ -132,24 +165,43 @@ def augmentation(case: Case, augment: Callable) -> Iterator[Finding]:
     batches = torch.stack([x for x in outs if x.shape == outs[0].shape])
     again, alike = not (batches != batches[0]).any(), (batches == batches[:, :1]).all()
     if min(len(set(place)) for place in zip(*places, strict=True)) == 1 or (
-        again and len(batches[0].flatten(1).unique(dim=0)) > 4  # flips of every second image are two ways
+        again
+        and len(batches[0].flatten(1).unique(dim=0))
+        > 4  # flips of every second image are two ways
     ):
-        says = "it seeds the random numbers anew: each batch is changed as the one before"
+        says = (
+            "it seeds the random numbers anew: each batch is changed as the one before"
+        )
         yield Finding("augmentation", says, "seed once, before training")
     elif alike and not again:
         says = "eight copies of an image always come out alike, and otherwise the next time"
-        yield Finding("augmentation", says, "draw the parameters for each image, not once a batch")
-    for size in sorted({tuple(x.shape[-2:]) for x in outs} - {tuple(case.images.shape[-2:])}):
+        yield Finding(
+            "augmentation", says, "draw the parameters for each image, not once a batch"
+        )
+    for size in sorted(
+        {tuple(x.shape[-2:]) for x in outs} - {tuple(case.images.shape[-2:])}
+    ):
         try:
             output_of(case.model, F.interpolate(case.images[:2], size))
         except Exception as error:  # whatever the model raises
             reason = str(error).splitlines()[0]
-            says = f"it gives {size[0]} x {size[1]} pixels, and the model fails ({reason})"
-            yield Finding("augmentation", says, "crop to the model's size, or resize what was cropped")
+            says = (
+                f"it gives {size[0]} x {size[1]} pixels, and the model fails ({reason})"
+            )
+            yield Finding(
+                "augmentation",
+                says,
+                "crop to the model's size, or resize what was cropped",
+            )
             return
     pictures = _smooth(case)
-    outs = [_fit(_given("augment", augment(pictures.clone()), 16), pictures) for _ in range(32)]
-    changes = torch.stack([_statistics(x) for x in outs]) - _statistics(pictures)  # (32, 2, 16, C)
+    outs = [
+        _fit(_given("augment", augment(pictures.clone()), 16), pictures)
+        for _ in range(32)
+    ]
+    changes = torch.stack([_statistics(x) for x in outs]) - _statistics(
+        pictures
+    )  # (32, 2, 16, C)
     means, stds = changes.mean((0, 2)).abs()
     case.brighter = bool((means > 0.5 * pictures.std()).any() or (stds > 0.3).any())
     if how := _turned(torch.stack(outs).mean(0), pictures):
@@ -159,15 +211,23 @@ def augmentation(case: Case, augment: Callable) -> Iterator[Finding]:
 
 def _smooth(case: Case) -> Tensor:
     """Sixteen smooth pictures in [0, 1], (16, C, H, W), which are like no reflection of themselves."""
-    coarse = torch.rand(16, case.images.shape[1], 5, 5, generator=torch.Generator().manual_seed(0))
-    return F.interpolate(coarse, case.images.shape[-2:], mode="bicubic").clamp(0, 1).to(case.images)
+    coarse = torch.rand(
+        16, case.images.shape[1], 5, 5, generator=torch.Generator().manual_seed(0)
+    )
+    return (
+        F.interpolate(coarse, case.images.shape[-2:], mode="bicubic")
+        .clamp(0, 1)
+        .to(case.images)
+    )
 
 
 def _given(name: str, out: Any, n: int) -> Tensor:
     """The images that a function gave, alone or first of a tuple."""
     images = out[0] if isinstance(out, (tuple, list)) and out else out
     if not isinstance(images, Tensor) or images.ndim != 4 or len(images) != n:
-        got = tuple(images.shape) if isinstance(images, Tensor) else type(images).__name__
+        got = (
+            tuple(images.shape) if isinstance(images, Tensor) else type(images).__name__
+        )
         raise ValueError(
             f"expected {n} images (B, C, H, W) from {name}, got {got}; return all that it was given"
         )
@@ -177,7 +237,11 @@ def _given(name: str, out: Any, n: int) -> Tensor:
 def _fit(images: Tensor, like: Tensor) -> Tensor:
     """The images at another's size."""
     same = images.shape == like.shape
-    return images if same else F.interpolate(images, like.shape[-2:], mode="bilinear", antialias=True)
+    return (
+        images
+        if same
+        else F.interpolate(images, like.shape[-2:], mode="bilinear", antialias=True)
+    )
 
 
 def _turned(a: Tensor, b: Tensor) -> str:
@@ -186,7 +250,11 @@ def _turned(a: Tensor, b: Tensor) -> str:
     ways |= {"top and bottom": a.flip(2), "left and right": a.flip(3)}
     b = (b - b.mean((2, 3), keepdim=True)).flatten(2)
     alike = {
-        how: F.cosine_similarity((x - x.mean((2, 3), keepdim=True)).flatten(2), b, dim=2).mean().item()
+        how: F.cosine_similarity(
+            (x - x.mean((2, 3), keepdim=True)).flatten(2), b, dim=2
+        )
+        .mean()
+        .item()
         for how, x in ways.items()
     }
     best = max(alike, key=lambda how: alike[how])

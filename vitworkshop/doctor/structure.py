@@ -26,25 +26,53 @@ def registration(case: Case) -> Iterator[Finding]:
     owned = {*case.model.modules(), *case.model.parameters()}
     modules, tensors = [], {}
     for name, module in case.model.named_modules():
-        parts = [part for part in module._modules.values() if part and any(True for _ in part.parameters())]
-        if isinstance(module, (nn.ModuleList, nn.Sequential)) and len(set(parts)) < len(parts):
+        parts = [
+            part
+            for part in module._modules.values()
+            if part and any(True for _ in part.parameters())
+        ]
+        if isinstance(module, (nn.ModuleList, nn.Sequential)) and len(set(parts)) < len(
+            parts
+        ):
             says = f"{name} has {len(parts)} members, of which {len(set(parts))} differ"
-            yield Finding("shared blocks", says, "make each anew: ModuleList(Block() for _ in range(depth))")
-        unsaved = {key: module._buffers[key] for key in module._non_persistent_buffers_set}
+            yield Finding(
+                "shared blocks",
+                says,
+                "make each anew: ModuleList(Block() for _ in range(depth))",
+            )
+        unsaved = {
+            key: module._buffers[key] for key in module._non_persistent_buffers_set
+        }
         plain = {key: value for key, value in vars(module).items() if key not in USUAL}
-        for key, part in ((key, part) for key, value in (plain | unsaved).items() for part in _inside(value)):
+        for key, part in (
+            (key, part)
+            for key, value in (plain | unsaved).items()
+            for part in _inside(value)
+        ):
             if isinstance(part, nn.Module) and part not in owned:
                 modules.append(part)
-            elif isinstance(part, Tensor) and part not in owned and (part.requires_grad or _to_learn(part)):
+            elif (
+                isinstance(part, Tensor)
+                and part not in owned
+                and (part.requires_grad or _to_learn(part))
+            ):
                 tensors[part] = f"{name}.{key}".strip(".")
-    extra = [p for module in modules for p in module.parameters() if p.requires_grad]  # a teacher's do not
+    extra = [
+        p for module in modules for p in module.parameters() if p.requires_grad
+    ]  # a teacher's do not
     fixed = [tensor.requires_grad_() for tensor in tensors if not tensor.requires_grad]
-    loss = case.model(case.images[:2]).square().sum() if extra or tensors else torch.zeros(())
+    loss = (
+        case.model(case.images[:2]).square().sum()
+        if extra or tensors
+        else torch.zeros(())
+    )
     grads = [_gradient(loss, p) for p in (*extra, *tensors)]
     for tensor in fixed:
         tensor.requires_grad_(False)
     if used := [p for p, g in zip((*extra, *tensors), grads, strict=True) if g.any()]:
-        where = "".join(f" ({name})" for name in [tensors[p] for p in used if p in tensors][:1])
+        where = "".join(
+            f" ({name})" for name in [tensors[p] for p in used if p in tensors][:1]
+        )
         says = f"{len(used)} tensors are used that are not among the model's parameters{where}"
         fix = "modules belong in an nn.ModuleList, tensors in an nn.Parameter or in register_buffer"
         yield Finding("unregistered", says, fix)
@@ -69,18 +97,30 @@ def _to_learn(tensor: Tensor) -> bool:
     x = (x - x.mean()) / x.std().clamp_min(1e-12)
     if len(x.abs().mul(1e5).round().unique()) < 0.5 * x.numel():
         return False
-    likeness = [(x[n:, m:] * x[: len(x) - n, : x.shape[1] - m]).mean() for n, m in ((1, 0), (0, 1))]
+    likeness = [
+        (x[n:, m:] * x[: len(x) - n, : x.shape[1] - m]).mean()
+        for n, m in ((1, 0), (0, 1))
+    ]
     return all(abs(r.nan_to_num().item()) < 4 / x.numel() ** 0.5 for r in likeness)
 
 
 def starts(case: Case) -> Iterator[Finding]:
     """A matrix of equal rows computes one thing; but 0 is a start, too, and so are equal rows over tokens."""
     K, flat = case.traced[""][1].shape[1], []
-    turned = case.traced[case.blocks[0]][1].mT.shape[1:] if case.blocks else None  # (D, T)
+    turned = (
+        case.traced[case.blocks[0]][1].mT.shape[1:] if case.blocks else None
+    )  # (D, T)
     for name, module in case.model.named_modules():
         over = name in case.traced and case.traced[name][0][0].shape[1:] == turned
-        dense = isinstance(module, (nn.Linear, nn.Conv2d, nn.MultiheadAttention)) and not over
-        for p in module.parameters(recurse=False) if dense and getattr(module, "groups", 1) == 1 else ():
+        dense = (
+            isinstance(module, (nn.Linear, nn.Conv2d, nn.MultiheadAttention))
+            and not over
+        )
+        for p in (
+            module.parameters(recurse=False)
+            if dense and getattr(module, "groups", 1) == 1
+            else ()
+        ):
             if (
                 p.ndim > 1
                 and p.requires_grad
@@ -91,21 +131,41 @@ def starts(case: Case) -> Iterator[Finding]:
                 flat.append(name)
     if flat:
         says = f"all rows are equal in {len(flat)} matrices ({', '.join(flat[:3])})"
-        yield Finding("start", says, "draw them: nn.init.trunc_normal_(weight, std=0.02)")
+        yield Finding(
+            "start", says, "draw them: nn.init.trunc_normal_(weight, std=0.02)"
+        )
 
 
 def activations(case: Case) -> Iterator[Finding]:
     """Two matrices with nothing between them are one; if they are narrow between, as LoRA's, they are meant so."""
-    maps = {name: case.fitted.get_submodule(name) for name in case.traced if in_blocks(case, name)}
-    maps = {name: m.weight for name, m in maps.items() if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d))}
+    maps = {
+        name: case.fitted.get_submodule(name)
+        for name in case.traced
+        if in_blocks(case, name)
+    }
+    maps = {
+        name: m.weight
+        for name, m in maps.items()
+        if isinstance(m, (nn.Linear, nn.Conv1d, nn.Conv2d))
+    }
     found = []
-    for (first, a), (then, b) in itertools.pairwise(maps.items()):  # (h, in, ...), (out, h, ...)
-        alone = len(a) == b.shape[1] and a[0, 0].numel() == b[0, 0].numel() == 1  # each pixel, each token
+    for (first, a), (then, b) in itertools.pairwise(
+        maps.items()
+    ):  # (h, in, ...), (out, h, ...)
+        alone = (
+            len(a) == b.shape[1] and a[0, 0].numel() == b[0, 0].numel() == 1
+        )  # each pixel, each token
         wide = len(a) * (a.shape[1] + len(b)) > a.shape[1] * len(b)
-        if alone and wide and torch.equal(case.traced[first][1], case.traced[then][0][0]):
+        if (
+            alone
+            and wide
+            and torch.equal(case.traced[first][1], case.traced[then][0][0])
+        ):
             found.append(f"{first} and {then}")
     if found:
-        says = f"nothing is between {found[0]}" + f", nor in {len(found) - 1} more" * (len(found) > 1)
+        says = f"nothing is between {found[0]}" + f", nor in {len(found) - 1} more" * (
+            len(found) > 1
+        )
         yield Finding("activation", says, "an MLP is fc2(gelu(fc1(x))) (Section 3.1)")
 
 
@@ -119,8 +179,13 @@ def residuals(case: Case) -> Iterator[Finding]:
 
     What it gives is a x + b norm(x), then, and a = 1, b = 0; or it is normalised in any case.
     """
-    model, plain = copy.deepcopy(case.fitted), record_calls(case.fitted, case.blocks, case.images[:3])
-    for module in (part for name in case.blocks for part in model.get_submodule(name).modules()):
+    model, plain = (
+        copy.deepcopy(case.fitted),
+        record_calls(case.fitted, case.blocks, case.images[:3]),
+    )
+    for module in (
+        part for name in case.blocks for part in model.get_submodule(name).modules()
+    ):
         for name, p in module.named_parameters(recurse=False):
             if p.ndim > 1 or isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d)):
                 nn.init.zeros_(p)
@@ -131,29 +196,48 @@ def residuals(case: Case) -> Iterator[Finding]:
         x, size = args[0], plain[name][1].std(-1)  # (B, T, D), (B, T)
         if not out.isfinite().all():  # a weight is divided by its norm
             continue
-        ways = torch.stack([x.flatten(), F.layer_norm(x, x.shape[-1:]).flatten()], 1)  # (BTD, 2)
-        a, b = torch.linalg.lstsq(ways.double(), out.flatten().double()[:, None]).solution[:, 0].tolist()
+        ways = torch.stack(
+            [x.flatten(), F.layer_norm(x, x.shape[-1:]).flatten()], 1
+        )  # (BTD, 2)
+        a, b = (
+            torch.linalg.lstsq(ways.double(), out.flatten().double()[:, None])
+            .solution[:, 0]
+            .tolist()
+        )
         if (out - out[:1, :1]).abs().max() < 1e-4 * x.abs().max():
             found.setdefault("nothing", []).append(name)
         elif a > 1.5:
             found.setdefault(f"{a:.3g} times what they read", []).append(name)
-        elif b > 0.5 and size.std() > 0.02 * size.mean():  # and the norm is not the last thing
+        elif (
+            b > 0.5 and size.std() > 0.02 * size.mean()
+        ):  # and the norm is not the last thing
             found.setdefault("what they read, normalised,", []).append(name)
     for what, names in found.items():
         where = names[0] + f" and {len(names) - 1} more" * (len(names) > 1)
         fix = "x = x + attn(norm1(x)), then x = x + mlp(norm2(x))"
-        yield Finding("residual", f"without their branches blocks pass {what} on ({where})", fix)
+        yield Finding(
+            "residual", f"without their branches blocks pass {what} on ({where})", fix
+        )
 
 
 def reach(case: Case) -> Iterator[Finding]:
     """Each patch has a part in the answer, which is read from all patches' tokens or from none."""
     (images,), logits = case.traced[""]
-    answer = (logits * torch.randn(logits.shape, generator=torch.Generator().manual_seed(1)).to(logits)).sum()
+    answer = (
+        logits
+        * torch.randn(logits.shape, generator=torch.Generator().manual_seed(1)).to(
+            logits
+        )
+    ).sum()
     pixels = _gradient(answer, images).abs().sum((0, 1))  # (H, W)
-    parts = F.avg_pool2d(pixels[None], case.patch_size or max(1, min(pixels.shape) // 8))
+    parts = F.avg_pool2d(
+        pixels[None], case.patch_size or max(1, min(pixels.shape) // 8)
+    )
     if 0 < (lost := int((parts == 0).sum())) < parts.numel():
         says = f"{lost} of {parts.numel()} patches have no part in the answer"
-        yield Finding("reach", says, "let the token that is read attend to all: no mask, no cut")
+        yield Finding(
+            "reach", says, "let the token that is read attend to all: no mask, no cut"
+        )
     if lost or not case.blocks:
         return
     x, out = case.traced[case.blocks[0]][0][0], case.traced[case.blocks[-1]][1]
@@ -161,7 +245,9 @@ def reach(case: Case) -> Iterator[Finding]:
     if not all(read.equal(other) for other in others):  # as a maximum does
         return
     way = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(2)).to(x)
-    patches = torch.stack([_gradient((token * way).sum(), images).any() for token in x.unbind(1)])  # (T,)
+    patches = torch.stack(
+        [_gradient((token * way).sum(), images).any() for token in x.unbind(1)]
+    )  # (T,)
     if read.shape == patches.shape and 0 < (part := int((read & patches).sum())) < (
         total := int(patches.sum())
     ):
@@ -173,12 +259,18 @@ def looks(case: Case) -> Iterator[Finding]:
     """A token reads former ones and later ones; but where the last one gives the answer, a causal mask is right."""
     if not case.blocks:
         return
-    former, later = map(any, zip(*(_readers(*case.traced[name]) for name in case.blocks), strict=True))
-    others = _gradient(case.traced[""][1].square().sum(), case.traced[case.blocks[-1]][1])[:, :-1]
+    former, later = map(
+        any, zip(*(_readers(*case.traced[name]) for name in case.blocks), strict=True)
+    )
+    others = _gradient(
+        case.traced[""][1].square().sum(), case.traced[case.blocks[-1]][1]
+    )[:, :-1]
     if not former and not later or not later and others.any():
         says = "no token reads " + ("a later one" if former else "another one")
         yield Finding(
-            "attention", says, "softmax(q k^T) v over all tokens: no mask, patches have no order in time"
+            "attention",
+            says,
+            "softmax(q k^T) v over all tokens: no mask, patches have no order in time",
         )
 
 
@@ -187,28 +279,40 @@ def norms(case: Case) -> Iterator[Finding]:
     shape = case.traced[case.blocks[0]][1].shape if case.blocks else ()  # (B, T, D)
     mixing = []
     for name, (args, out) in case.traced.items():
-        if _is_norm(case.fitted.get_submodule(name)) and sorted(out.shape) == sorted(shape):
+        if _is_norm(case.fitted.get_submodule(name)) and sorted(out.shape) == sorted(
+            shape
+        ):
             mixing += [name] * any(_readers(args, out, turned=out.shape != shape))
     if mixing:
         says = f"{len(mixing)} norms mix the tokens ({', '.join(mixing[:3])})"
-        yield Finding("norm", says, "normalise the last axis of (B, T, D): nn.LayerNorm(D)")
+        yield Finding(
+            "norm", says, "normalise the last axis of (B, T, D): nn.LayerNorm(D)"
+        )
 
 
 def last_norm(case: Case) -> Iterator[Finding]:
     """Blocks with norms before their branches add up to a sum that grows; a norm stands between it and the head."""
     called = list(case.traced)  # in the order in which they end
     normed = [name for name in called if _is_norm(case.fitted.get_submodule(name))]
-    if not case.blocks or not any(name.startswith(f"{case.blocks[-1]}.") for name in normed):
+    if not case.blocks or not any(
+        name.startswith(f"{case.blocks[-1]}.") for name in normed
+    ):
         return
-    size = case.traced[case.blocks[-1]][1].std(-1)  # (B, T), all alike where norms come last
-    if size.std() > 0.02 * size.mean() and not set(called[called.index(case.blocks[-1]) :]) & set(normed):
+    size = case.traced[case.blocks[-1]][1].std(
+        -1
+    )  # (B, T), all alike where norms come last
+    if size.std() > 0.02 * size.mean() and not set(
+        called[called.index(case.blocks[-1]) :]
+    ) & set(normed):
         says = "no norm stands between the last block and the head"
         yield Finding("last norm", says, "add a LayerNorm there (Equation 4)")
 
 
 def answers(case: Case) -> Iterator[Finding]:
     """Logits may be any numbers: cross-entropy takes the softmax itself."""
-    logits = torch.cat([output_of(model, case.images) for model in (case.model, case.fitted)])
+    logits = torch.cat(
+        [output_of(model, case.images) for model in (case.model, case.fitted)]
+    )
     fix = "leave out what is behind the head: F.cross_entropy has its own softmax"
     if logits.min() < 0 or not logits.std(0).any():
         return
@@ -216,7 +320,9 @@ def answers(case: Case) -> Iterator[Finding]:
         yield Finding("logits", "they sum to one", fix)
     elif (zeros := (logits == 0).float().mean().item()) > 0.01 or logits.max() <= 1:
         yield Finding(
-            "logits", f"{zeros:.0%} of them are 0, none is below, the largest is {logits.max():.2g}", fix
+            "logits",
+            f"{zeros:.0%} of them are 0, none is below, the largest is {logits.max():.2g}",
+            fix,
         )
 
 
@@ -228,14 +334,18 @@ def dropout(case: Case) -> Iterator[Finding]:
         passed = output_of(module, torch.ones(2048, *[4] * (out.ndim - 1)).to(out))
         dropped, mean = (passed == 0).float().mean().item(), passed.mean().item()
         if dropped > 0.55 or abs(mean - 1) > max(0.02, 6 * math.sqrt(dropped / 2048)):
-            says = f"{name} drops {dropped:.0%} and passes {mean:.2f} on, of a mean of 1"
+            says = (
+                f"{name} drops {dropped:.0%} and passes {mean:.2f} on, of a mean of 1"
+            )
             yield Finding("dropout", says, "0.1 is usual; divide what is kept by 1 - p")
             return
 
 
 def _is_norm(module: nn.Module) -> bool:
     """A norm, by its class's name."""
-    return not list(module.children()) and any("norm" in c.__name__.lower() for c in type(module).__mro__)
+    return not list(module.children()) and any(
+        "norm" in c.__name__.lower() for c in type(module).__mro__
+    )
 
 
 def _gradient(of: Tensor, wrt: Tensor) -> Tensor:
@@ -250,6 +360,8 @@ def _readers(args: tuple, out: Tensor, turned: bool = False) -> tuple[bool, bool
     """Whether the token in the middle of (B, T, D) depends on a former one, and on a later one; or of (B, D, T)."""
     tokens = out.mT if turned else out
     T, D = tokens.shape[1:]
-    grad = _gradient((tokens[:, T // 2] * torch.linspace(-1, 2, D).to(out).sin()).sum(), args[0])
+    grad = _gradient(
+        (tokens[:, T // 2] * torch.linspace(-1, 2, D).to(out).sin()).sum(), args[0]
+    )
     grad = grad.mT if turned else grad
     return bool(grad[:, : T // 2].any()), bool(grad[:, T // 2 + 1 :].any())

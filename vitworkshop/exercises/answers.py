@@ -48,7 +48,10 @@ class Outcome:
 
 def can_limit() -> bool:
     """Whether a call can be stopped: where there are timers (not on Windows), in the main thread."""
-    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    return (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+    )
 
 
 @contextlib.contextmanager
@@ -61,28 +64,44 @@ def limited() -> Iterator[None]:
     if not can_limit():
         yield
         return
-    start, used, seen, known = time.monotonic(), 0.0, time.thread_time(), set(sys.modules)
+    start, used, seen, known = (
+        time.monotonic(),
+        0.0,
+        time.thread_time(),
+        set(sys.modules),
+    )
 
     def look(_: int, frame: FrameType | None) -> None:
         nonlocal used, seen
         imports = False
         while frame and frame.f_code is not outcome.__code__:
-            imports, frame = imports or "importlib._bootstrap" in frame.f_code.co_filename, frame.f_back
+            imports, frame = (
+                imports or "importlib._bootstrap" in frame.f_code.co_filename,
+                frame.f_back,
+            )
         now = time.thread_time()
         used, seen = used + (0 if imports else now - seen), now
         waits = time.monotonic() - start > PATIENCE
         if frame and (waits or (used > LIMIT and not imports)):
-            signal.setitimer(signal.ITIMER_REAL, 1, 1)  # once more, if the answer catches everything
+            signal.setitimer(
+                signal.ITIMER_REAL, 1, 1
+            )  # once more, if the answer catches everything
             if used > LIMIT:
-                raise TooLong(f"still computing after {LIMIT:g} seconds, stopped: does a loop never end?")
-            raise TooLong(f"not done after {PATIENCE:g} seconds, stopped: does it sleep, or wait for input?")
+                raise TooLong(
+                    f"still computing after {LIMIT:g} seconds, stopped: does a loop never end?"
+                )
+            raise TooLong(
+                f"not done after {PATIENCE:g} seconds, stopped: does it sleep, or wait for input?"
+            )
 
     before = signal.signal(signal.SIGALRM, look)
     left, every = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
     try:
         yield
     except BaseException:
-        for name in sorted(set(sys.modules) - known):  # parts of what was not loaded to the end
+        for name in sorted(
+            set(sys.modules) - known
+        ):  # parts of what was not loaded to the end
             if (package := name.rpartition(".")[0]) and package not in sys.modules:
                 del sys.modules[name]
         raise
@@ -90,7 +109,9 @@ def limited() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         if left:
-            signal.setitimer(signal.ITIMER_REAL, max(left - time.monotonic() + start, 0.01), every)
+            signal.setitimer(
+                signal.ITIMER_REAL, max(left - time.monotonic() + start, 0.01), every
+            )
 
 
 def outcome(run: Callable | None, answer: Any, arguments: tuple) -> Outcome:
@@ -108,20 +129,29 @@ def outcome(run: Callable | None, answer: Any, arguments: tuple) -> Outcome:
     except (TooLong, KeyboardInterrupt):
         raise
     except BaseException as error:  # the student's, whatever it is; also SystemExit
-        found.error, found.says = type(error).__name__, " ".join(str(error).split())[:160]
+        found.error, found.says = (
+            type(error).__name__,
+            " ".join(str(error).split())[:160],
+        )
         code = getattr(inspect.unwrap(answer), "__code__", None)
         trace = traceback.extract_tb(error.__traceback__)
-        frames = [frame for frame in trace if code and frame.filename == code.co_filename]
+        frames = [
+            frame for frame in trace if code and frame.filename == code.co_filename
+        ]
         found.where = (frames[-1].line or "") if frames else ""
     pairs = enumerate(zip(arguments, mine, strict=True), 1)
-    found.changed = next((i for i, (a, b) in pairs if not same(state(b), state(a), 0)), 0)
+    found.changed = next(
+        (i for i, (a, b) in pairs if not same(state(b), state(a), 0)), 0
+    )
     found.printed = bool(printed.getvalue().strip())
     return found
 
 
 def state(argument: Any) -> Any:
     """What of an argument must not change: numbers, or a module's weights."""
-    return plain(dict(argument.state_dict()) if isinstance(argument, nn.Module) else argument)
+    return plain(
+        dict(argument.state_dict()) if isinstance(argument, nn.Module) else argument
+    )
 
 
 def plain(x: Any) -> Any:
@@ -135,28 +165,44 @@ def plain(x: Any) -> Any:
         return x
     if isinstance(x, set | frozenset):
         parts = [plain(value) for value in x]
-        return frozenset(p.item() if isinstance(p, Tensor) and p.ndim == 0 else p for p in parts)
+        return frozenset(
+            p.item() if isinstance(p, Tensor) and p.ndim == 0 else p for p in parts
+        )
     if isinstance(x, np.ndarray) and x.dtype.kind in "UO":
         x = x.tolist()
-    if isinstance(x, Iterable) and not isinstance(x, list | tuple | np.ndarray | Tensor):
+    if isinstance(x, Iterable) and not isinstance(
+        x, list | tuple | np.ndarray | Tensor
+    ):
         x = list(islice(x, 10**5))
-    flat = isinstance(x, list | tuple) and x and all(isinstance(value, int | float) for value in x)
+    flat = (
+        isinstance(x, list | tuple)
+        and x
+        and all(isinstance(value, int | float) for value in x)
+    )
     try:
         x = float(x) if isinstance(x, Fraction) else x
-        numbers = np.array(x) if flat or isinstance(x, np.ndarray | np.generic | float) else x
+        numbers = (
+            np.array(x) if flat or isinstance(x, np.ndarray | np.generic | float) else x
+        )
         tensor = torch.as_tensor(numbers).detach().cpu()
         tensor = tensor if tensor.layout == torch.strided else tensor.to_dense()
     except (TypeError, ValueError, RuntimeError):
         if not isinstance(x, list | tuple):
             return x
         parts = [plain(value) for value in x]
-        tensors = parts and all(isinstance(p, Tensor) and p.shape == parts[0].shape for p in parts)
+        tensors = parts and all(
+            isinstance(p, Tensor) and p.shape == parts[0].shape for p in parts
+        )
         return torch.stack([p.double() for p in parts]) if tensors else tuple(parts)
     if tensor.is_complex() or tensor.dtype == torch.bool:
         return tensor
     if not tensor.is_floating_point():
         return tensor.long()
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor.double()
+    return (
+        tensor.float()
+        if tensor.dtype in (torch.float16, torch.bfloat16)
+        else tensor.double()
+    )
 
 
 def same(got: Any, want: Any, tol: float) -> bool:
@@ -170,19 +216,39 @@ def same(got: Any, want: Any, tol: float) -> bool:
     ):
         got = torch.tensor(sorted(got))
     if isinstance(want, Tensor) and isinstance(got, Tensor):
-        truth = (got.dtype == torch.bool) == (want.dtype == torch.bool)  # a number is no truth value
-        if got.shape != want.shape or got.is_complex() or (want.ndim == 0 and not truth):
+        truth = (got.dtype == torch.bool) == (
+            want.dtype == torch.bool
+        )  # a number is no truth value
+        if (
+            got.shape != want.shape
+            or got.is_complex()
+            or (want.ndim == 0 and not truth)
+        ):
             return False
         whole, finite = not want.is_floating_point(), want[want.isfinite()]
         scale = finite.abs().max().item() if finite.numel() and not whole else 0
         rough = max(tol, ROUGH) if got.dtype == torch.float32 else tol
-        return torch.allclose(got.double(), want.double(), rtol=0, atol=0 if whole else rough * (scale or 1))
-    if isinstance(want, tuple) and isinstance(got, Tensor) and got.ndim and len(got) == len(want):
+        return torch.allclose(
+            got.double(),
+            want.double(),
+            rtol=0,
+            atol=0 if whole else rough * (scale or 1),
+        )
+    if (
+        isinstance(want, tuple)
+        and isinstance(got, Tensor)
+        and got.ndim
+        and len(got) == len(want)
+    ):
         got = tuple(got)
     if isinstance(want, tuple) and isinstance(got, tuple):
-        return len(got) == len(want) and all(same(g, w, tol) for g, w in zip(got, want, strict=True))
+        return len(got) == len(want) and all(
+            same(g, w, tol) for g, w in zip(got, want, strict=True)
+        )
     if isinstance(want, dict) and isinstance(got, dict):
-        return got.keys() == want.keys() and all(same(got[key], want[key], tol) for key in want)
+        return got.keys() == want.keys() and all(
+            same(got[key], want[key], tol) for key in want
+        )
     return type(got) is type(want) and bool(got == want)
 
 
@@ -193,13 +259,25 @@ def words(x: Any, want: Any) -> Any:
         parts = re.split(r"[^\w.+*/-]+", x)
         if any(len(part) > 1 for part in parts):
             parts = (
-                [x] if one else re.split(r"[,;\n]| and ", x) if re.search(r"[,;\n]| and ", x) else x.split()
+                [x]
+                if one
+                else re.split(r"[,;\n]| and ", x)
+                if re.search(r"[,;\n]| and ", x)
+                else x.split()
             )
-    if not isinstance(parts, list | tuple | set | frozenset) or not all(isinstance(p, str) for p in parts):
+    if not isinstance(parts, list | tuple | set | frozenset) or not all(
+        isinstance(p, str) for p in parts
+    ):
         return None
     found = [word for part in parts if (word := bare(part))]
     if one:  # "b, a, c" for "bac"
-        return found[0] if len(found) == 1 else "".join(found) if all(len(w) == 1 for w in found) else None
+        return (
+            found[0]
+            if len(found) == 1
+            else "".join(found)
+            if all(len(w) == 1 for w in found)
+            else None
+        )
     if all(len(w) == 1 for w in want):
         found = list("".join(found))  # "bac" for b, a, c
     return frozenset(found) if isinstance(want, set | frozenset) else tuple(found)
@@ -213,14 +291,24 @@ def bare(word: str) -> str:
 
 def rounded(got: Any, want: Any, least: int = 3) -> bool:
     """Whether numbers are the right ones rounded, to three digits or more; whole ones may be from 10,000 on."""
-    if not isinstance(got, Tensor) or not isinstance(want, Tensor) or got.shape != want.shape:
+    if (
+        not isinstance(got, Tensor)
+        or not isinstance(want, Tensor)
+        or got.shape != want.shape
+    ):
         return False
-    if got.is_complex() or torch.bool in (got.dtype, want.dtype) or not want.isfinite().all():
+    if (
+        got.is_complex()
+        or torch.bool in (got.dtype, want.dtype)
+        or not want.isfinite().all()
+    ):
         return False
     whole, got, want = not want.is_floating_point(), got.double(), want.double()
     off, right = (got - want).abs(), got == want
     for digits in range(least, 10):
         unit = 10 ** ((want.abs().log10() + 1e-12).floor() + 1 - digits)
-        right |= ((got / unit - (got / unit).round()).abs() < 1e-3) & (off <= 0.500001 * unit)
+        right |= ((got / unit - (got / unit).round()).abs() < 1e-3) & (
+            off <= 0.500001 * unit
+        )
     right &= (got == want) | (want.abs() >= 10_000) | (not whole)
     return bool((right | (not whole) & (off <= 1e-4 * want.abs())).all())

@@ -34,16 +34,30 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
     Source: every chapter's exercises, from chapter 01 on.
     """
     entry = find(exercise)
-    expected = list(entry.value) if not entry.inputs and isinstance(entry.value, dict) else []
+    expected = (
+        list(entry.value) if not entry.inputs and isinstance(entry.value, dict) else []
+    )
     given = parts or (answer if isinstance(answer, dict) and expected else {})
-    if (parts and answer is not None) or [name for name in given if name not in expected]:
+    if (parts and answer is not None) or [
+        name for name in given if name not in expected
+    ]:
         names = f"{', '.join(expected)} by their names" if expected else "one answer"
-        raise ValueError(say(f"expected {names} for exercise {exercise}, got {', '.join(map(str, given))}"))
+        raise ValueError(
+            say(
+                f"expected {names} for exercise {exercise}, got {', '.join(map(str, given))}"
+            )
+        )
     if expected and not given and answer is not None:
-        raise ValueError(say(f"expected the parts {', '.join(expected)} by their names, got {answer!r:.60}"))
+        raise ValueError(
+            say(
+                f"expected the parts {', '.join(expected)} by their names, got {answer!r:.60}"
+            )
+        )
     if entry.inputs and not can_limit() and "limit" not in _SAID:
         _SAID.add("limit")
-        print(say("(there is no time limit here: if nothing comes, interrupt the kernel)"))
+        print(
+            say("(there is no time limit here: if nothing comes, interrupt the kernel)")
+        )
     answer = given or answer
     if entry.guess:
         return _keep(exercise, entry, answer)
@@ -52,13 +66,19 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
 
 def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
     """Keep a guess; called without one, show the guess that was kept, and judge it."""
-    given = any(g is not None for g in guess.values()) if isinstance(guess, dict) else guess is not None
+    given = (
+        any(g is not None for g in guess.values())
+        if isinstance(guess, dict)
+        else guess is not None
+    )
     if given:
         guess = _own(guess)
         guesses = guess if isinstance(guess, dict) else {"": guess}
         judged = judge(entry, guess).items()
         if formless := {
-            part: verdict for part, verdict in judged if verdict.says.startswith(("expected ", "unknown "))
+            part: verdict
+            for part, verdict in judged
+            if verdict.says.startswith(("expected ", "unknown "))
         }:
             return _say(exercise, formless, guesses)  # before the truth is seen
         _GUESSED[exercise] = guess
@@ -67,23 +87,31 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
         print(say(f"{exercise}: waiting for your guess"))
     else:
         kept = _GUESSED[exercise]
-        _say(exercise, judge(entry, kept), kept if isinstance(kept, dict) else {"": kept})
+        _say(
+            exercise, judge(entry, kept), kept if isinstance(kept, dict) else {"": kept}
+        )
 
 
 def _own(guess: Any) -> Any:
     """A guess as it is now: what can be gone through once becomes a list, and nobody else changes it later."""
     if isinstance(guess, dict):
         return {part: _own(value) for part, value in guess.items()}
-    return copy.deepcopy(list(itertools.islice(guess, 10**5)) if isinstance(guess, Iterator) else guess)
+    return copy.deepcopy(
+        list(itertools.islice(guess, 10**5)) if isinstance(guess, Iterator) else guess
+    )
 
 
-def _say(exercise: str, verdicts: dict[str, Verdict], guesses: dict[str, Any] | None = None) -> None:
+def _say(
+    exercise: str, verdicts: dict[str, Verdict], guesses: dict[str, Any] | None = None
+) -> None:
     """A line for the answer if all of its parts fare alike, else one for each part."""
     if guesses is None and len({str(v) for v in verdicts.values()}) == 1:
         verdicts = {"": next(iter(verdicts.values()))}
     for part, verdict in verdicts.items():
         guessed = say(f" (you guessed {guesses.get(part)!r:.40})") if guesses else ""
-        print(f"{exercise}{' ' * bool(part)}{part}{guessed}{say(': ')}{say(str(verdict))}")
+        print(
+            f"{exercise}{' ' * bool(part)}{part}{guessed}{say(': ')}{say(str(verdict))}"
+        )
 
 
 @checked

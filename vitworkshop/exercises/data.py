@@ -27,7 +27,10 @@ def has_data(exercise: Exercise, part: str) -> bool:
     if exercise.inputs or not exercise.run:
         return not exercise.inputs
     values = [exercise.value, *(value for _, value in exercise.mistaken)]
-    forms = [form(exercise, parts_of(value)[part], parts_of(exercise.value)[part]) for value in values]
+    forms = [
+        form(exercise, parts_of(value)[part], parts_of(exercise.value)[part])
+        for value in values
+    ]
     return all(same(made, raw, 0) for raw, made in forms)
 
 
@@ -68,9 +71,15 @@ def known_words(want: Any, values: list[Any]) -> dict[str, str]:
     """The words that may be answered, bare and as the book writes them; none if these are the answer itself."""
     if (right := words(want, want)) is None:
         return {}
-    known = {bare(w): w for value in values for w in ([value] if isinstance(value, str) else value)}
+    known = {
+        bare(w): w
+        for value in values
+        for w in ([value] if isinstance(value, str) else value)
+    }
     few = not isinstance(right, tuple) and not known.keys() - {right, *right}
-    return {} if few else dict(sorted(known.items(), key=lambda pair: pair[1].casefold()))
+    return (
+        {} if few else dict(sorted(known.items(), key=lambda pair: pair[1].casefold()))
+    )
 
 
 def data_of(exercise: Exercise, asked: list[str]) -> dict[str, Any]:
@@ -84,13 +93,23 @@ def data_of(exercise: Exercise, asked: list[str]) -> dict[str, Any]:
     seen = {part: [value_of(exercise, want[part], want[part])] for part in asked}
     for sentences, values in wrong:
         found = {part: value_of(exercise, values[part], want[part]) for part in asked}
-        found = {part: value for part, value in found.items() if not re.search(r"\b(inf|nan)\b", str(value))}
+        found = {
+            part: value
+            for part, value in found.items()
+            if not re.search(r"\b(inf|nan)\b", str(value))
+        }
         new = {part: value for part, value in found.items() if value not in seen[part]}
         if len(sentences) == 1:
             off = [
-                p for p in want if not fits(exercise, *form(exercise, values[p], want[p]), want[p], want[p])
+                p
+                for p in want
+                if not fits(
+                    exercise, *form(exercise, values[p], want[p]), want[p], want[p]
+                )
             ]
-            changed = {part: value for part, value in found.items() if value != seen[part][0]}
+            changed = {
+                part: value for part, value in found.items() if value != seen[part][0]
+            }
             mistakes.append((say(sentences[0]), off, changed))
         elif new:
             pairs.append((say(joined(sentences, ())), new))
@@ -98,9 +117,17 @@ def data_of(exercise: Exercise, asked: list[str]) -> dict[str, Any]:
             seen[part].append(value)
     for part in asked:
         others = exercise.others if words(want[part], want[part]) is not None else []
-        right = [value_of(exercise, value, want[part]) for value in (want[part], *others)]
-        known = known_words(want[part], [want[part], *(values[part] for _, values in wrong)])
-        right = [value for i, value in enumerate(right) if value is not None and value not in right[:i]]
+        right = [
+            value_of(exercise, value, want[part]) for value in (want[part], *others)
+        ]
+        known = known_words(
+            want[part], [want[part], *(values[part] for _, values in wrong)]
+        )
+        right = [
+            value
+            for i, value in enumerate(right)
+            if value is not None and value not in right[:i]
+        ]
         parts[part] = {"kind": kind_of(want[part]), "right": right, "known": known}
     about = {"tol": exercise.tol, "spelled": exercise.spelled}
     return about | {"parts": parts, "mistakes": mistakes, "pairs": pairs}

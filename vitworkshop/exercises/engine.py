@@ -126,8 +126,14 @@ class Exercise:
         found = [outcome(self.run, self.reference, case) for case in self.cases]
         for i, each in enumerate(found):
             if bool(each.error) != (i in self.refused):
-                raised = f"raises {each.error}: {each.says}" if each.error else "raises nothing"
-                raise RuntimeError(f"the exercise's own solution {raised}; restart the kernel")
+                raised = (
+                    f"raises {each.error}: {each.says}"
+                    if each.error
+                    else "raises nothing"
+                )
+                raise RuntimeError(
+                    f"the exercise's own solution {raised}; restart the kernel"
+                )
         return found
 
 
@@ -148,13 +154,24 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
     if exercise.inputs:
         return {"": judge_function(exercise, answer)}
     want = exercise.value
-    want, answer = (want, answer or {}) if isinstance(want, dict) else ({"": want}, {"": answer})
+    want, answer = (
+        (want, answer or {}) if isinstance(want, dict) else ({"": want}, {"": answer})
+    )
     got = {part: form(exercise, answer.get(part), want[part]) for part in want}
-    found = {part: judge_value(exercise, answer.get(part), *got[part], want[part]) for part in want}
+    found = {
+        part: judge_value(exercise, answer.get(part), *got[part], want[part])
+        for part in want
+    }
     wrong, missed = [], not all(found.values())
     for sentences, value in exercise.mistaken if missed else ():
         value = value if isinstance(value, dict) else {"": value}
-        wrong.append((sentences, value, {p for p in want if fits(exercise, *got[p], value[p], want[p])}))
+        wrong.append(
+            (
+                sentences,
+                value,
+                {p for p in want if fits(exercise, *got[p], value[p], want[p])},
+            )
+        )
     given = {part for part in want if answer.get(part) is not None}
     return {
         part: verdict or judge_mistake(exercise, part, *got[part], want, given, wrong)
@@ -167,8 +184,15 @@ def form(exercise: Exercise, answer: Any, want: Any) -> tuple[Any, Any]:
     raw = plain(answer)
     said = words(raw, want) if words(want, want) is not None else raw
     if isinstance(said, str):
-        said = next((word for word, like in exercise.spelled.items() if re.search(like, said)), said)
-    odd = said is None or isinstance(said, torch.Tensor) and (said.is_complex() or said.dtype == torch.bool)
+        said = next(
+            (word for word, like in exercise.spelled.items() if re.search(like, said)),
+            said,
+        )
+    odd = (
+        said is None
+        or isinstance(said, torch.Tensor)
+        and (said.is_complex() or said.dtype == torch.bool)
+    )
     made = exercise.run(said) if exercise.run and not odd else said
     return raw, plain(made) if words(want, want) is None else words(made, want)
 
@@ -179,15 +203,27 @@ def fits(exercise: Exercise, raw: Any, got: Any, value: Any, want: Any) -> bool:
     return same(got, wanted, exercise.tol) or rounded(raw, theirs)
 
 
-def judge_value(exercise: Exercise, answer: Any, raw: Any, got: Any, want: Any) -> Verdict | None:
+def judge_value(
+    exercise: Exercise, answer: Any, raw: Any, got: Any, want: Any
+) -> Verdict | None:
     """The verdict on a number, numbers or words, without a look at the known mistakes; None if it is wrong."""
     if answer is None or answer is ...:
         return Verdict("waiting")
     if callable(answer):
         return Verdict("told", "a value is asked for, got a function: call it")
     if got is None or isinstance(got, str) and not isinstance(want, str):
-        number = "True or False" if isinstance(want, bool) else "a number or numbers, without quotes"
-        asked = "a word" if isinstance(want, str) else "words" if words(want, want) else number
+        number = (
+            "True or False"
+            if isinstance(want, bool)
+            else "a number or numbers, without quotes"
+        )
+        asked = (
+            "a word"
+            if isinstance(want, str)
+            else "words"
+            if words(want, want)
+            else number
+        )
         return Verdict("told", f"expected {asked}, got {answer!r:.60}")
     others = exercise.others if words(want, want) is not None else []
     if any(fits(exercise, raw, got, value, want) for value in (want, *others)):
@@ -196,7 +232,13 @@ def judge_value(exercise: Exercise, answer: Any, raw: Any, got: Any, want: Any) 
 
 
 def judge_mistake(
-    exercise: Exercise, part: str, raw: Any, got: Any, want: dict, given: set[str], wrong: list
+    exercise: Exercise,
+    part: str,
+    raw: Any,
+    got: Any,
+    want: dict,
+    given: set[str],
+    wrong: list,
 ) -> Verdict:
     """What a wrong part is; `wrong` are known mistakes: sentences, values, and the given parts that they lead to.
 
@@ -204,10 +246,18 @@ def judge_mistake(
     """
 
     def explained(value: dict, hit: set[str]) -> tuple[bool, int, int]:
-        off = {p for p in want if not fits(exercise, *form(exercise, value[p], want[p]), want[p], want[p])}
+        off = {
+            p
+            for p in want
+            if not fits(exercise, *form(exercise, value[p], want[p]), want[p], want[p])
+        }
         return off & given <= hit, len(off & given), -len(off)
 
-    named = [(sentences, explained(value, hit)) for sentences, value, hit in wrong if part in hit]
+    named = [
+        (sentences, explained(value, hit))
+        for sentences, value, hit in wrong
+        if part in hit
+    ]
     best = max((how for sentences, how in named if len(sentences) == 1), default=None)
     single = [sentence for (sentence, *more), how in named if not more and how == best]
     if named:  # several mistakes may lead to one number
@@ -215,7 +265,11 @@ def judge_mistake(
         return Verdict("named", said or joined(named[0][0], ()))
     if (right := words(want[part], want[part])) is not None:
         values = [want[part], *(value[part] for _, value, _ in wrong)]
-        known = {bare(w): w for value in values for w in ([value] if isinstance(value, str) else value)}
+        known = {
+            bare(w): w
+            for value in values
+            for w in ([value] if isinstance(value, str) else value)
+        }
         strange = sorted(({got} if isinstance(got, str) else set(got)) - {*known})
         if strange and (
             isinstance(right, tuple) or known.keys() - {right, *right}
@@ -228,10 +282,18 @@ def judge_mistake(
             mine, theirs = (frozenset(known.get(w, w) for w in x) for x in (got, right))
             return Verdict("told", differ(mine, theirs, 0))
     theirs, wanted = form(exercise, want[part], want[part])
-    if exercise.run and isinstance(raw, torch.Tensor) and isinstance(theirs, torch.Tensor):
-        if raw.shape != theirs.shape or not raw.ndim:  # what was typed, not what is compared
+    if (
+        exercise.run
+        and isinstance(raw, torch.Tensor)
+        and isinstance(theirs, torch.Tensor)
+    ):
+        if (
+            raw.shape != theirs.shape or not raw.ndim
+        ):  # what was typed, not what is compared
             got, wanted = raw, theirs
-    return Verdict("told", probed(exercise, (), got, wanted) or differ(got, wanted, exercise.tol))
+    return Verdict(
+        "told", probed(exercise, (), got, wanted) or differ(got, wanted, exercise.tol)
+    )
 
 
 def judge_function(exercise: Exercise, answer: Any) -> Verdict:
@@ -240,7 +302,9 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
         return Verdict("waiting")
     if not callable(answer):
         asked = "class" if inspect.isclass(exercise.reference) else "function"
-        return Verdict("told", f"a {asked} is asked for: give its name, without calling it")
+        return Verdict(
+            "told", f"a {asked} is asked for: give its name, without calling it"
+        )
     if said := misfit(exercise, answer):
         return Verdict("told", said)
     got: list[Outcome] = []
@@ -285,16 +349,28 @@ def asked(exercise: Exercise) -> list[str]:
 def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
     """The verdict on what a function gave, one outcome for each case; nothing of the student's is called."""
     if got[0].value is None and not got[0].error:
-        return Verdict("told", "it prints, and returns None") if got[0].printed else Verdict("waiting")
+        return (
+            Verdict("told", "it prints, and returns None")
+            if got[0].printed
+            else Verdict("waiting")
+        )
     if changed := next((each.changed for each in got if each.changed), 0):
         return Verdict(
-            "told", f"it changes its argument number {changed}: work on a copy, without += and x[...] ="
+            "told",
+            f"it changes its argument number {changed}: work on a copy, without += and x[...] =",
         )
     want = exercise.wanted
-    off = [i for i, (g, w) in enumerate(zip(got, want, strict=True)) if not alike(g, w, w, exercise.tol)]
+    off = [
+        i
+        for i, (g, w) in enumerate(zip(got, want, strict=True))
+        if not alike(g, w, w, exercise.tol)
+    ]
     if not off:
         return Verdict(
-            "right", "right (what it printed is not shown)" if any(each.printed for each in got) else ""
+            "right",
+            "right (what it printed is not shown)"
+            if any(each.printed for each in got)
+            else "",
         )
     for sentences, function in exercise.wrong():
         for case, g, w in zip(exercise.cases, got, want, strict=True):
@@ -316,16 +392,30 @@ def alike(got: Outcome, theirs: Outcome, want: Outcome, tol: float) -> bool:
     return same(got.value, theirs.value, tol)
 
 
-def told(exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]) -> Verdict:
+def told(
+    exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]
+) -> Verdict:
     """What can be said of a function that is wrong for case `i`, by no known mistake."""
-    first, fine, arguments = got[i], *(f"({', '.join(map(short, exercise.cases[n]))})" for n in (0, i))
+    first, fine, arguments = (
+        got[i],
+        *(f"({', '.join(map(short, exercise.cases[n]))})" for n in (0, i)),
+    )
     if first.error:
         where = f" at `{first.where}`" if first.where else ""
-        if first.error == "TypeError" and not where and "positional argument" in first.says:
-            return Verdict("error", f"it is called with ({', '.join(asked(exercise))}): {first.says}")
+        if (
+            first.error == "TypeError"
+            and not where
+            and "positional argument" in first.says
+        ):
+            return Verdict(
+                "error",
+                f"it is called with ({', '.join(asked(exercise))}): {first.says}",
+            )
         return Verdict("error", f"{first.error}{where}, for {arguments}: {first.says}")
     if want[i].error:
-        return Verdict("told", f"for {arguments} an error should be raised, and none is")
+        return Verdict(
+            "told", f"for {arguments} an error should be raised, and none is"
+        )
     if said := probed(exercise, exercise.cases[i], first.value, want[i].value):
         return Verdict("told", said)
     said = differ(first.value, want[i].value, exercise.tol)
@@ -339,14 +429,23 @@ def told(exercise: Exercise, i: int, got: list[Outcome], want: list[Outcome]) ->
 
 def probed(exercise: Exercise, arguments: tuple, got: Any, want: Any) -> str | None:
     """What an exercise's own probes say of finite numbers in the right shape."""
-    tensors = isinstance(got, torch.Tensor) and isinstance(want, torch.Tensor) and got.shape == want.shape
+    tensors = (
+        isinstance(got, torch.Tensor)
+        and isinstance(want, torch.Tensor)
+        and got.shape == want.shape
+    )
     if tensors and got.isfinite().all():
-        return next(filter(None, (probe(arguments, got, want) for probe in exercise.probes)), None)
+        return next(
+            filter(None, (probe(arguments, got, want) for probe in exercise.probes)),
+            None,
+        )
 
 
 def joined(sentences: list, arguments: tuple) -> str:
     """The sentences of one mistake or of two."""
-    said = dict.fromkeys(each(*arguments) if callable(each) else each for each in sentences)
+    said = dict.fromkeys(
+        each(*arguments) if callable(each) else each for each in sentences
+    )
     return "; and ".join(said).replace("?; and", "? And")
 
 
@@ -362,6 +461,10 @@ def find(exercise: str) -> Exercise:
     chapters = sorted(path.stem[2:] for path in Path(__file__).parent.glob("ch*.py"))
     number = exercise.partition(".")[0].zfill(2)
     load = [number] if number in chapters else chapters
-    entries = {k: e for n in load for k, e in import_module(f"vitworkshop.exercises.ch{n}").EXERCISES.items()}
+    entries = {
+        k: e
+        for n in load
+        for k, e in import_module(f"vitworkshop.exercises.ch{n}").EXERCISES.items()
+    }
     check_choice("exercise", exercise, entries)
     return entries[exercise]

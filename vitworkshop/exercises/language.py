@@ -38,9 +38,19 @@ def language(name: str | None = None) -> str:
 def texts() -> tuple[dict[str, str], list[tuple[re.Pattern, str]]]:
     """English -> Chinese: whole texts, and those with fields as patterns."""
     files = [ZH / "told.json", *sorted(ZH.glob("ch*.json"))]
-    known = {english: said for file in files for english, said in json.loads(file.read_text("utf-8")).items()}
-    fields = {re.escape(key).replace(r"\{\}", "(.*?)"): said for key, said in known.items() if "{}" in key}
-    return known, [(re.compile(pattern, re.S), said) for pattern, said in fields.items()]
+    known = {
+        english: said
+        for file in files
+        for english, said in json.loads(file.read_text("utf-8")).items()
+    }
+    fields = {
+        re.escape(key).replace(r"\{\}", "(.*?)"): said
+        for key, said in known.items()
+        if "{}" in key
+    }
+    return known, [
+        (re.compile(pattern, re.S), said) for pattern, said in fields.items()
+    ]
 
 
 def say(text: str) -> str:

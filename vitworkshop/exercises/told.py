@@ -30,7 +30,9 @@ FACTORS = {
     math.pi: "off by a factor of π",
     2 * math.pi: "off by a factor of 2π",
     math.log(2): "off by a factor of log 2: in bits, or by the natural logarithm?",
-    math.log(10): "off by a factor of log 10: to the base of ten, or the natural logarithm?",
+    math.log(
+        10
+    ): "off by a factor of log 10: to the base of ten, or the natural logarithm?",
 }
 
 # what may have been done to each of the right numbers
@@ -50,21 +52,38 @@ def kind(x: Any) -> str:
     """What an answer is, in words."""
     if isinstance(x, Tensor):
         if x.ndim:
-            return f"{len(x)} numbers" if x.ndim == 1 < len(x) else f"numbers of shape {tuple(x.shape)}"
+            return (
+                f"{len(x)} numbers"
+                if x.ndim == 1 < len(x)
+                else f"numbers of shape {tuple(x.shape)}"
+            )
         return "True or False" if x.dtype == torch.bool else "one number"
     if isinstance(x, tuple):
-        word = next((f", {part!r:.40} among them" for part in x if isinstance(part, str)), "")
+        word = next(
+            (f", {part!r:.40} among them" for part in x if isinstance(part, str)), ""
+        )
         return f"{len(x)} things{word}"
-    names = {str: "a word", type(None): "None", set: "a set", frozenset: "a set of words"}
+    names = {
+        str: "a word",
+        type(None): "None",
+        set: "a set",
+        frozenset: "a set of words",
+    }
     return names.get(type(x), f"a value of type {type(x).__name__}")
 
 
 def differ(got: Any, want: Any, tol: float) -> str:
     """How a wrong value differs from the right one, by the most telling sentence that is true."""
-    if isinstance(want, tuple | dict) and isinstance(got, type(want)) and len(got) == len(want):
+    if (
+        isinstance(want, tuple | dict)
+        and isinstance(got, type(want))
+        and len(got) == len(want)
+    ):
         keys = want if isinstance(want, dict) else range(len(want))
         for place, key in enumerate(keys, 1):
-            if not (isinstance(got, dict) and key not in got) and not same(got[key], want[key], tol):
+            if not (isinstance(got, dict) and key not in got) and not same(
+                got[key], want[key], tol
+            ):
                 return f"number {place} of what is returned: {differ(got[key], want[key], tol)}"
     if isinstance(got, frozenset) and isinstance(want, Tensor):
         return "a set keeps no order, and no number twice: give a list"
@@ -72,7 +91,11 @@ def differ(got: Any, want: Any, tol: float) -> str:
         got = frozenset(got.tolist())
     if isinstance(want, frozenset) and isinstance(got, frozenset):
         extra = sorted(got - want, key=str)
-        return f"“{extra[0]}” does not belong here" if extra else "right so far, and more belong here"
+        return (
+            f"“{extra[0]}” does not belong here"
+            if extra
+            else "right so far, and more belong here"
+        )
     if isinstance(want, str) and isinstance(got, str):
         return "not this one"
     if not isinstance(got, Tensor) or not isinstance(want, Tensor):
@@ -91,7 +114,11 @@ def differ(got: Any, want: Any, tol: float) -> str:
     if not got[want.isfinite()].isfinite().all():
         bad = ~got.isfinite()
         return f"{int(bad.sum())} of {got.numel()} numbers are nan or inf: print the step before"
-    return next(of_number(got, want, whole) if want.ndim == 0 else of_array(got, want, whole, tol))
+    return next(
+        of_number(got, want, whole)
+        if want.ndim == 0
+        else of_array(got, want, whole, tol)
+    )
 
 
 def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
@@ -116,7 +143,11 @@ def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
         off = [i for i in range(got.ndim) if got.shape[i] != want.shape[i]]
         if len(off) == 1 and abs(got.shape[off[0]] - want.shape[off[0]]) == 1:
             many = f"{shapes}: one too many along axis {off[0]}"
-            return many if got.shape > want.shape else f"{shapes}: one too few along axis {off[0]}"
+            return (
+                many
+                if got.shape > want.shape
+                else f"{shapes}: one too few along axis {off[0]}"
+            )
     return shapes
 
 
@@ -151,7 +182,11 @@ def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
         if w > 1 and min(abs(g / w**2 - 1), abs(g / w**0.5 - 1)) < 1e-3:
             yield "a square too many, or one that is missing"
     size = "too large" if g > w else "too small"
-    yield f"{size} by a good deal" if g * w > 0 and max(g / w, w / g) > 2 else f"not this number: {size}"
+    yield (
+        f"{size} by a good deal"
+        if g * w > 0 and max(g / w, w / g) > 2
+        else f"not this number: {size}"
+    )
 
 
 def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str]:
@@ -162,7 +197,9 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
         for j in range(i):
             if want.shape[i] == want.shape[j] and same(got.transpose(i, j), want, tol):
                 yield (
-                    "rows and columns are exchanged" if want.ndim == 2 else f"axes {j} and {i} are exchanged"
+                    "rows and columns are exchanged"
+                    if want.ndim == 2
+                    else f"axes {j} and {i} are exchanged"
                 )
     if same(-got, want, tol):
         yield "the sign is the other way round"
@@ -171,8 +208,18 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
     if want.unique().numel() > 1 and (got - want).std() <= tol * want.std():
         yield f"all numbers are off by the same amount, {(got - want).mean():.3g}"
     ratio = (got * want).sum() / want.square().sum()
-    few_whole = want.ndim == 1 and len(want) < 13 and abs(max(ratio, 1 / ratio) % 1 - 0.5) < 0.49
-    if want.any() and ratio and abs(ratio - 1) > 0.05 and not few_whole and same(got / ratio, want, tol):
+    few_whole = (
+        want.ndim == 1
+        and len(want) < 13
+        and abs(max(ratio, 1 / ratio) % 1 - 0.5) < 0.49
+    )
+    if (
+        want.any()
+        and ratio
+        and abs(ratio - 1) > 0.05
+        and not few_whole
+        and same(got / ratio, want, tol)
+    ):
         percent = ": in percent, or as a share?" if abs(ratio / 100 - 1) < 0.01 else ""
         yield f"all numbers are {ratio:.3g} times what they should be{percent}"
     if not want.equal(want.round()) and any(
@@ -180,10 +227,18 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
     ):
         yield "the numbers are rounded to whole ones: is an integer dtype in the way?"
     for what, done in DONE.items():
-        if want.unique().numel() > 2 and done(want).isfinite().all() and same(got, done(want), tol):
+        if (
+            want.unique().numel() > 2
+            and done(want).isfinite().all()
+            and same(got, done(want), tol)
+        ):
             yield f"these are {what}"
     sums = [
-        [same(x.sum(axis), torch.ones_like(x.sum(axis)), 1e-3) for axis in range(x.ndim)] for x in (got, want)
+        [
+            same(x.sum(axis), torch.ones_like(x.sum(axis)), 1e-3)
+            for axis in range(x.ndim)
+        ]
+        for x in (got, want)
     ]
     right = [axis for axis, (a, b) in enumerate(zip(*sums, strict=True)) if b and not a]
     if right and want.ndim > 1:
@@ -191,11 +246,15 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
         yield f"the numbers should sum to 1 along axis {right[0]}" + (
             "" if other is None else f"; they do along axis {other}"
         )
-    off = ~torch.isclose(got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1))
+    off = ~torch.isclose(
+        got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1)
+    )
     most = off.double().mean() > 0.5
     for axis in range(want.ndim if want.ndim > 1 and most else 0):
         if want.shape[axis] > 2:
-            scale = (got * want).sum(axis, keepdim=True) / want.square().sum(axis, keepdim=True)
+            scale = (got * want).sum(axis, keepdim=True) / want.square().sum(
+                axis, keepdim=True
+            )
             if same(got, scale * want, tol):
                 yield f"right up to factors that differ, each the same along axis {axis}"
             if same(got, want + (got - want).mean(axis, keepdim=True), tol):
@@ -207,9 +266,14 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
     close = f"; {closely(got[off], want[off], whole)}" if near else ""
     if want.ndim == 1 and len(want) < 13:
         at = off.nonzero().flatten().tolist()
-        said = {next(of_number(got[i], want[i], whole)).removeprefix("not this number: ") for i in at}
+        said = {
+            next(of_number(got[i], want[i], whole)).removeprefix("not this number: ")
+            for i in at
+        }
         which = f"{', '.join(str(i + 1) for i in at)} of {len(want)}"
-        which = f"number {which} is wrong" if len(at) == 1 else f"numbers {which} are wrong"
+        which = (
+            f"number {which} is wrong" if len(at) == 1 else f"numbers {which} are wrong"
+        )
         yield f"{which}: {said.pop()}" if len(said) == 1 else which
     if not most:
         wrong = "is wrong," if off.sum() == 1 else "are wrong, the first"
@@ -238,7 +302,10 @@ def moved(got: Tensor, want: Tensor, axis: int, tol: float) -> Iterator[str]:
 
 def only(off: Tensor) -> str:
     """Where along an axis all wrong numbers are, if that is in a few places."""
-    places = {i: off.movedim(i, 0).flatten(1).any(1).nonzero().flatten().tolist() for i in range(off.ndim)}
+    places = {
+        i: off.movedim(i, 0).flatten(1).any(1).nonzero().flatten().tolist()
+        for i in range(off.ndim)
+    }
     axis = min(places, key=lambda i: len(places[i]) / off.shape[i])
     if off.ndim < 2 or off.sum() < 2 or len(places[axis]) > min(3, off.shape[axis] / 2):
         return ""

@@ -5,11 +5,20 @@ from __future__ import annotations
 import statistics
 from fnmatch import fnmatchcase
 
-from vitworkshop.studies.claim import LEARNED, SEEDS, SEEDS_APART, Claim, bracketed, rates_of
+from vitworkshop.studies.claim import (
+    LEARNED,
+    SEEDS,
+    SEEDS_APART,
+    Claim,
+    bracketed,
+    rates_of,
+)
 from vitworkshop.studies.study import Study
 
 
-def why_not(claim: Claim, found: dict, study: Study, runs: list[dict], ridge: dict[str, float]) -> list[str]:
+def why_not(
+    claim: Claim, found: dict, study: Study, runs: list[dict], ridge: dict[str, float]
+) -> list[str]:
     """What a row lacks to be admitted, in words; an empty list for one that is. The same for every row.
 
     Args:
@@ -24,16 +33,22 @@ def why_not(claim: Claim, found: dict, study: Study, runs: list[dict], ridge: di
     if (seeds := found.get("n", 0)) < least:
         lacks.append(f"{seeds} seed{'s' * (seeds != 1)}, {least} are needed")
     lacks += learned(found, study, runs, ridge)
-    for name in trained(found) if study.n_train != 0 else ():  # what trains nothing has no rate to choose
+    for name in (
+        trained(found) if study.n_train != 0 else ()
+    ):  # what trains nothing has no rate to choose
         rates = rates_of(name, runs, claim.metric, study.choosing)
         if len(rates) < 2:
             lacks.append(f"one learning rate was tried of “{name}”")
         elif not bracketed(rates):
-            lacks.append(f"the best learning rate of “{name}” is the last on its side of those tried")
+            lacks.append(
+                f"the best learning rate of “{name}” is the last on its side of those tried"
+            )
     return lacks
 
 
-def learned(found: dict, study: Study, runs: list[dict], ridge: dict[str, float]) -> list[str]:
+def learned(
+    found: dict, study: Study, runs: list[dict], ridge: dict[str, float]
+) -> list[str]:
     """Whether both sides are far enough above a ridge regression on the pixels of the same pictures."""
     lacks = []
     for name in trained(found):
@@ -58,16 +73,32 @@ def trained(found: dict) -> list[str]:
 
 def accuracy(variant: str, study: Study, runs: list[dict]) -> float | None:
     """The mean accuracy of a variant over the seeds that judge; None where it has none."""
-    finals = [run["final"] for run in runs if run["variant"] == variant and run["seed"] not in study.choosing]
-    key = next((key for key in ("val_accuracy", "accuracy") if finals and key in finals[0]), None)
+    finals = [
+        run["final"]
+        for run in runs
+        if run["variant"] == variant and run["seed"] not in study.choosing
+    ]
+    key = next(
+        (key for key in ("val_accuracy", "accuracy") if finals and key in finals[0]),
+        None,
+    )
     return statistics.fmean(final[key] for final in finals) if key else None
 
 
-def pixels(variant: str, study: Study, runs: list[dict], ridge: dict[str, float]) -> float | None:
+def pixels(
+    variant: str, study: Study, runs: list[dict], ridge: dict[str, float]
+) -> float | None:
     """What a ridge regression on the pixels of a variant's pictures has: a run of the study, or what was measured."""
     own = study.variants.get(variant, {})
     same = {key: own[key] for key in ("question", "n_train") if key in own}
     if study.choosing:  # such a study runs it itself, on the pictures of each seed
-        alike = (name for name, changes in study.variants.items() if "lr" not in changes and changes == same)
+        alike = (
+            name
+            for name, changes in study.variants.items()
+            if "lr" not in changes and changes == same
+        )
         return accuracy(next(alike, ""), study, runs)
-    return next((value for pattern, value in ridge.items() if fnmatchcase(variant, pattern)), None)
+    return next(
+        (value for pattern, value in ridge.items() if fnmatchcase(variant, pattern)),
+        None,
+    )

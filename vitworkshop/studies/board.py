@@ -11,7 +11,14 @@ from vitworkshop.studies.claim import OPEN, Claim, rates_of
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.rows import read_study
 
-COLUMNS = ("claim", "what we got", "interval, margin", "verdict", "rates, seeds", "study, data")
+COLUMNS = (
+    "claim",
+    "what we got",
+    "interval, margin",
+    "verdict",
+    "rates, seeds",
+    "study, data",
+)
 
 
 class Row(NamedTuple):
@@ -42,7 +49,9 @@ class Row(NamedTuple):
         if "interval" not in self.found:
             return ""
         scale, digits, _ = unit(self.found["metric"])
-        low, high = (f"{scale * bound:+.{digits + 1}f}" for bound in self.found["interval"])
+        low, high = (
+            f"{scale * bound:+.{digits + 1}f}" for bound in self.found["interval"]
+        )
         return f"[{low}, {high}], margin {scale * self.claim.margin:g}"
 
     @property
@@ -55,13 +64,27 @@ class Row(NamedTuple):
         """The learning rates of each side, the best one in brackets, and the seeds."""
         study, sides = STUDIES[self.study], []
         for name in (self.found.get("first"), self.found.get("second")):
-            rates = rates_of(name, self.result["runs"], self.claim.metric, study.choosing) if name else {}
-            own = (name or "").rpartition("lr=")[2]  # of several that are level, the one that was chosen
-            best = max(rates, key=lambda rate: (rates[rate], f"{rate:g}" == own), default=None)
-            sides.append(
-                ", ".join(f"[{rate:g}]" if rate == best else f"{rate:g}" for rate in sorted(rates)) or "none"
+            rates = (
+                rates_of(name, self.result["runs"], self.claim.metric, study.choosing)
+                if name
+                else {}
             )
-        apart = f", rates chosen on {len(study.choosing)} more" if study.choosing else ""
+            own = (name or "").rpartition("lr=")[
+                2
+            ]  # of several that are level, the one that was chosen
+            best = max(
+                rates, key=lambda rate: (rates[rate], f"{rate:g}" == own), default=None
+            )
+            sides.append(
+                ", ".join(
+                    f"[{rate:g}]" if rate == best else f"{rate:g}"
+                    for rate in sorted(rates)
+                )
+                or "none"
+            )
+        apart = (
+            f", rates chosen on {len(study.choosing)} more" if study.choosing else ""
+        )
         return f"{' against '.join(dict.fromkeys(sides))}; {self.found.get('n', 0)} seeds{apart}"
 
 
@@ -98,13 +121,19 @@ def _own_rows(name: str, result: dict) -> list[Row]:
     ridge = load_results("ridge")["accuracy"].get(name, {})
     judged = [(claim, claim.judge(runs, study.choosing)) for claim in study.claims]
     return [
-        Row(name, claim, found, why_not(claim, found, study, runs, ridge), result) for claim, found in judged
+        Row(name, claim, found, why_not(claim, found, study, runs, ridge), result)
+        for claim, found in judged
     ]
 
 
 def _second(row: Row, out: str | Path | None) -> list[str]:
     """What a headline's second setting lacks; nothing if it is admitted and says the same."""
-    of = (name for name, study in STUDIES.items() for claim in study.claims if claim.says == row.claim.twin)
+    of = (
+        name
+        for name, study in STUDIES.items()
+        for claim in study.claims
+        if claim.says == row.claim.twin
+    )
     found = [
         twin
         for name in of
@@ -152,7 +181,10 @@ def board(out: str | Path | None = None) -> list[str]:
         raise ValueError(f"there is no folder {out}; take that of a study run --all")
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for row in admitted(out):
-        says, where = f"{row.claim.says} ({row.claim.source})", f"{row.study}, {row.result['dataset']}"
+        says, where = (
+            f"{row.claim.says} ({row.claim.source})",
+            f"{row.study}, {row.result['dataset']}",
+        )
         cells = [says, row.measured, row.bounds, row.verdict, row.tried, where]
         lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return lines

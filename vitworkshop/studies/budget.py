@@ -12,9 +12,7 @@ from vitworkshop.studies.registry import PLAN, STUDIES
 
 # core-minutes: of the whole plan, and of one seed with all that is compared within it
 ALL, UNIT = (720.0, 90.0)
-DEVIATION = (
-    0.014  # the largest of paired differences of accuracy over seeds, in the studies that were run before
-)
+DEVIATION = 0.014  # the largest of paired differences of accuracy over seeds, in the studies that were run before
 
 
 class Price(NamedTuple):
@@ -38,7 +36,12 @@ def price(name: str, seconds: dict[str, float]) -> Price:
     study, costs = STUDIES[name], ways(STUDIES[name])
     once = sum(seconds[way] for way in costs) / 60
     choosing = (
-        sum(seconds[way] * min(FIRST, len(names)) for way, names in costs.items() if len(names) > 1) / 60
+        sum(
+            seconds[way] * min(FIRST, len(names))
+            for way, names in costs.items()
+            if len(names) > 1
+        )
+        / 60
     )
     tried = sum(min(FIRST, len(names)) for names in costs.values() if len(names) > 1)
     seeds = len(study.seeds)

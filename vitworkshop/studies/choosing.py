@@ -5,7 +5,9 @@ from __future__ import annotations
 from vitworkshop.studies.claim import bracketed, rate_of, rates_of, scores_of
 from vitworkshop.studies.study import Study
 
-FIRST = 3  # rates that are tried in any case: those in the middle of the ones that may be
+FIRST = (
+    3  # rates that are tried in any case: those in the middle of the ones that may be
+)
 
 
 def ways(study: Study) -> dict[str, list[str]]:
@@ -13,10 +15,15 @@ def ways(study: Study) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in study.variants:
         found.setdefault(name.rpartition(", lr=")[0] or name, []).append(name)
-    return {way: sorted(names, key=rate_of) if len(names) > 1 else names for way, names in found.items()}
+    return {
+        way: sorted(names, key=rate_of) if len(names) > 1 else names
+        for way, names in found.items()
+    }
 
 
-def level_with_best(names: list[str], scores: dict[str, float], noise: float) -> list[str]:
+def level_with_best(
+    names: list[str], scores: dict[str, float], noise: float
+) -> list[str]:
     """Of a way's variants that were tried those that are no more than noise below the best: a plateau, or one peak."""
     tried = [name for name in names if name in scores]
     best = max((scores[name] for name in tried), default=0.0)
@@ -42,18 +49,28 @@ def choice(names: list[str], scores: dict[str, float], noise: float = 0.0) -> st
     level = level_with_best(names, scores, noise)
     if not level:
         return names[0]
-    return max(level[(len(level) - 1) // 2 : len(level) // 2 + 1], key=scores.__getitem__)
+    return max(
+        level[(len(level) - 1) // 2 : len(level) // 2 + 1], key=scores.__getitem__
+    )
 
 
-def trials(study: Study, seeds: tuple[int, ...], runs: list[dict]) -> list[tuple[str, int]]:
+def trials(
+    study: Study, seeds: tuple[int, ...], runs: list[dict]
+) -> list[tuple[str, int]]:
     """What is to be run as far as these runs tell: the seeds that choose first, then of each way the chosen rate."""
     if not study.choosing:
         return [(variant, seed) for seed in seeds for variant in study.variants]
     scores, _ = scores_of(runs, study.metric, study.choosing)
     n = len(study.choosing)
-    whole = {name: sum(found.values()) / n for name, found in scores.items() if len(found) == n}
+    whole = {
+        name: sum(found.values()) / n
+        for name, found in scores.items()
+        if len(found) == n
+    }
     if study.turns:
-        return _in_turn(study, seeds, whole, {(run["variant"], run["seed"]) for run in runs})
+        return _in_turn(
+            study, seeds, whole, {(run["variant"], run["seed"]) for run in runs}
+        )
     wanted, best = [], []
     for names in ways(study).values():
         more, chosen = _search(study, names, whole)
@@ -65,11 +82,15 @@ def trials(study: Study, seeds: tuple[int, ...], runs: list[dict]) -> list[tuple
     return choosing + [(name, seed) for seed in seeds for name in best]
 
 
-def _search(study: Study, names: list[str], whole: dict[str, float]) -> tuple[list[str], str]:
+def _search(
+    study: Study, names: list[str], whole: dict[str, float]
+) -> tuple[list[str], str]:
     """Of a way the variants that choose, tried or to be tried, and the one that is chosen as far as they tell."""
     tried = {name: whole[name] for name in names if name in whole}
     next_ones = to_try(names, tried, study.noise) if len(names) > 1 else []
-    return [name for name in names if name in tried or name in next_ones], choice(names, tried, study.noise)
+    return [name for name in names if name in tried or name in next_ones], choice(
+        names, tried, study.noise
+    )
 
 
 def _in_turn(
@@ -81,12 +102,18 @@ def _in_turn(
     for turn in study.turns:
         names = every[turn.way]
         if turn.rate_from:  # the same place in the row of rates
-            chosen[turn.way] = names[every[turn.rate_from].index(chosen[turn.rate_from])]
+            chosen[turn.way] = names[
+                every[turn.rate_from].index(chosen[turn.rate_from])
+            ]
         else:
             wanted, chosen[turn.way] = _search(study, names, whole)
-            found |= dict.fromkeys((name, seed) for seed in study.choosing for name in wanted)
+            found |= dict.fromkeys(
+                (name, seed) for seed in study.choosing for name in wanted
+            )
         if found.keys() <= done:
-            found |= dict.fromkeys((chosen[turn.way], seed) for seed in turn.seeds if seed in seeds)
+            found |= dict.fromkeys(
+                (chosen[turn.way], seed) for seed in turn.seeds if seed in seeds
+            )
         if not found.keys() <= done:
             break
     return list(found)
@@ -94,6 +121,15 @@ def _in_turn(
 
 def at_edge(study: Study, runs: list[dict]) -> list[str]:
     """The variants that were chosen although no rate beyond them was left to try."""
-    chosen = {run["variant"] for run in runs if run["seed"] not in study.choosing and "lr=" in run["variant"]}
-    rates = {name: rates_of(name, runs, study.metric, study.choosing) for name in sorted(chosen)}
-    return [name for name, tried in rates.items() if study.choosing and not bracketed(tried)]
+    chosen = {
+        run["variant"]
+        for run in runs
+        if run["seed"] not in study.choosing and "lr=" in run["variant"]
+    }
+    rates = {
+        name: rates_of(name, runs, study.metric, study.choosing)
+        for name in sorted(chosen)
+    }
+    return [
+        name for name, tried in rates.items() if study.choosing and not bracketed(tried)
+    ]

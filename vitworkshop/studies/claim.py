@@ -37,7 +37,9 @@ class Claim:
     source: str  # table, figure or section of the paper; "ours", or "ours, after" what it follows
     first: str | tuple[str, ...]  # the side that should be ahead
     second: str | tuple[str, ...]
-    margin: float = 0.01  # the smallest difference that would matter, in units of the metric
+    margin: float = (
+        0.01  # the smallest difference that would matter, in units of the metric
+    )
     kind: str = "ahead"
     metric: str = "val_accuracy"
     twin: str = ""  # of a headline: the same claim in a second setting, by what it says
@@ -69,7 +71,11 @@ class Claim:
         paired: dict[str, Any] = paired_difference(one, other) or {}
         for seed in () if paired else one.keys() & other.keys():  # one at most
             paired = {"difference": one[seed] - other[seed], "n": 1}
-        found = hold(paired.get("interval"), self.margin) if paired.get("n", 0) >= SEEDS else OPEN
+        found = (
+            hold(paired.get("interval"), self.margin)
+            if paired.get("n", 0) >= SEEDS
+            else OPEN
+        )
         return {
             "verdict": self.verdict(found, paired.get("difference", 0.0)),
             "found": found,
@@ -84,7 +90,11 @@ class Claim:
         if found == OPEN:
             return OPEN
         ahead = found == MATTERS and difference > 0
-        return "agrees" if (ahead if self.kind == "ahead" else found == MATTERS_NOT) else "differs"
+        return (
+            "agrees"
+            if (ahead if self.kind == "ahead" else found == MATTERS_NOT)
+            else "differs"
+        )
 
 
 def hold(interval: list[float] | None, margin: float) -> str:
@@ -122,12 +132,21 @@ def rates_of(
     """
     scores, _ = scores_of(runs, metric, choosing)
     finals = [run["final"] for run in runs if run["variant"] == variant]
-    inside = [key for key in finals[0] if key.startswith(f"{metric} lr=")] if finals else []
+    inside = (
+        [key for key in finals[0] if key.startswith(f"{metric} lr=")] if finals else []
+    )
     if inside:
-        return {rate_of(key): statistics.fmean(final[key] for final in finals) for key in inside}
+        return {
+            rate_of(key): statistics.fmean(final[key] for final in finals)
+            for key in inside
+        }
     stem, has_rate, _ = variant.rpartition("lr=")
     alike = (name for name in scores if has_rate and name.rpartition("lr=")[0] == stem)
-    return {rate_of(name): statistics.fmean(scores[name].values()) for name in alike if _ends_in_rate(name)}
+    return {
+        rate_of(name): statistics.fmean(scores[name].values())
+        for name in alike
+        if _ends_in_rate(name)
+    }
 
 
 def rate_of(variant: str) -> float:

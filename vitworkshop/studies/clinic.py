@@ -81,9 +81,15 @@ class Case:
         model, recipe, losses = self.build(seed), self.recipe, []
         optimizer = build_optimizer(model, recipe)
         n, size = len(images), recipe.batch_size
-        batches = (i for _ in count() for i in torch.randperm(n).split(size)[: max(1, n // size)])
+        batches = (
+            i
+            for _ in count()
+            for i in torch.randperm(n).split(size)[: max(1, n // size)]
+        )
         for s, i in zip(range(steps), batches, strict=False):
-            loss = F.cross_entropy(model.train()(normalize(self.augment(images[i]))), labels[i])
+            loss = F.cross_entropy(
+                model.train()(normalize(self.augment(images[i]))), labels[i]
+            )
             optimizer.zero_grad()
             loss.backward()
             watch(s, model)
@@ -122,7 +128,9 @@ class Cut(LinearPatchEmbed):
 
 
 def _attention(kind: type) -> Callable:
-    return lambda model: [setattr(block.attn, "__class__", kind) for block in model.blocks]
+    return lambda model: [
+        setattr(block.attn, "__class__", kind) for block in model.blocks
+    ]
 
 
 def _embedding(kind: type) -> Callable:
@@ -145,14 +153,19 @@ def _one_coin(images: Tensor) -> Tensor:
 
 HEALTHY = Case("healthy")
 BUGS = {
-    "A": Case("no position embedding", replace(RECIPE, model=replace(SHAPE, pos_embed="none"))),
+    "A": Case(
+        "no position embedding", replace(RECIPE, model=replace(SHAPE, pos_embed="none"))
+    ),
     "B": Case("decay coupled to Adam", replace(RECIPE, optimizer="adam")),
     "C": Case("scores not divided by the root of d", edit=_attention(Unscaled)),
     "D": Case("held-out pictures normalised twice", answers=_twice),
     "E": Case("a reshape in place of patchify", edit=_embedding(Strips)),
     "F": Case("softmax over the queries", edit=_attention(OverQueries)),
     "G": Case("evaluated in training mode", answers=_no_eval),
-    "H": Case("a rate ten times too large, without a warm-up", replace(RECIPE, lr=0.03, warmup=0.0)),
+    "H": Case(
+        "a rate ten times too large, without a warm-up",
+        replace(RECIPE, lr=0.03, warmup=0.0),
+    ),
     "I": Case("the embedding is cut off from the gradient", edit=_embedding(Cut)),
     "J": Case("one coin for the whole batch", augment=_one_coin),
 }
@@ -170,15 +183,24 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     case, n = BUGS.get(own["bug"], HEALTHY), len(images) * 3 // 4
     model, losses = case.train(images[:n], labels[:n], STEPS, seed)
     right = (case.answers(model, images[n:]) == labels[n:]).double().mean().item()
-    final = {"val_accuracy": round(right, 4), "train_loss": round(sum(losses[-20:]) / 20, 4)}
-    return [make_row(variant, own, seed, final, time.monotonic() - began, images.device)]
+    final = {
+        "val_accuracy": round(right, 4),
+        "train_loss": round(sum(losses[-20:]) / 20, 4),
+    }
+    return [
+        make_row(variant, own, seed, final, time.monotonic() - began, images.device)
+    ]
 
 
 STUDY = Study(
     question="Which of ten bugs in a small ViT cost accuracy?",
-    variants={case.name: {"bug": letter} for letter, case in {"none": HEALTHY, **BUGS}.items()},
+    variants={
+        case.name: {"bug": letter} for letter, case in {"none": HEALTHY, **BUGS}.items()
+    },
     claims=tuple(
-        Claim(f"{case.name}: it costs accuracy", "ours", "healthy", case.name, margin=0.02)
+        Claim(
+            f"{case.name}: it costs accuracy", "ours", "healthy", case.name, margin=0.02
+        )
         for case in BUGS.values()
     ),
     source="not in the paper",

@@ -38,7 +38,11 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import BASE, Pixels
 from vitworkshop.studies.study import Job, Study, at_rates, make_row
 
-PATCH, GLYPH, CELLS = 8, 6, 3  # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
+PATCH, GLYPH, CELLS = (
+    8,
+    6,
+    3,
+)  # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
 KINDS = 8  # glyphs of a family
 SIZES = {"family": (200, 1_000), "same": (1_000, 5_000, 25_000)}  # different pictures
 SEEN = 100_000  # pictures seen in training, with repetition
@@ -64,8 +68,16 @@ def glyphs() -> Tensor:
     """The two families: (2, KINDS, 6, 6), each 3 x 3 squares of two pixels of which four or five are on."""
     bits = torch.arange(2**9)[:, None] >> torch.arange(9) & 1  # (512, 9), all there are
     bits = bits[(bits.sum(dim=1) == 4) | (bits.sum(dim=1) == 5)]
-    drawn = bits[torch.randperm(len(bits), generator=torch.Generator().manual_seed(0))[: 2 * KINDS]]
-    return drawn.view(2, KINDS, 3, 3).repeat_interleave(2, dim=2).repeat_interleave(2, dim=3)
+    drawn = bits[
+        torch.randperm(len(bits), generator=torch.Generator().manual_seed(0))[
+            : 2 * KINDS
+        ]
+    ]
+    return (
+        drawn.view(2, KINDS, 3, 3)
+        .repeat_interleave(2, dim=2)
+        .repeat_interleave(2, dim=3)
+    )
 
 
 def draw(n: int, seed: int, shift: int = 0) -> tuple[Tensor, dict[str, Tensor]]:
@@ -76,22 +88,33 @@ def draw(n: int, seed: int, shift: int = 0) -> tuple[Tensor, dict[str, Tensor]]:
         seed: The same seed draws the same pictures, and a larger `n` begins with those of a smaller one.
         shift: Pixels by which the cells are moved, down and to the right, off the grid of patches.
     """
-    parts = [_draw(min(1000, n - i), derive_seed(seed, "drawing", i), shift) for i in range(0, n, 1000)]
+    parts = [
+        _draw(min(1000, n - i), derive_seed(seed, "drawing", i), shift)
+        for i in range(0, n, 1000)
+    ]
     images, answers = zip(*parts, strict=True)
-    return torch.cat(images)[:n], {key: torch.cat([one[key] for one in answers])[:n] for key in QUESTIONS}
+    return torch.cat(images)[:n], {
+        key: torch.cat([one[key] for one in answers])[:n] for key in QUESTIONS
+    }
 
 
 def _draw(n: int, seed: int, shift: int) -> tuple[Tensor, dict[str, Tensor]]:
     generator, side = torch.Generator().manual_seed(seed), side_of(shift)
 
     def dice(sides: int, *shape: int) -> Tensor:
-        return torch.randint(sides, (1000, *shape), generator=generator)  # as many whatever n is
+        return torch.randint(
+            sides, (1000, *shape), generator=generator
+        )  # as many whatever n is
 
     family, same, kind = dice(2), dice(2), dice(KINDS)
     other = torch.where(same == 1, kind, (kind + 1 + dice(KINDS - 1)) % KINDS)
-    cells = torch.rand(1000, CELLS**2, generator=generator).topk(2).indices  # (1000, 2), two different ones
+    cells = (
+        torch.rand(1000, CELLS**2, generator=generator).topk(2).indices
+    )  # (1000, 2), two different ones
     inside = dice(PATCH - GLYPH + 1, 2, 2)  # where in its cell a glyph begins
-    corners = torch.stack([cells // CELLS, cells % CELLS], dim=2) * PATCH + shift + inside  # (1000, 2, 2)
+    corners = (
+        torch.stack([cells // CELLS, cells % CELLS], dim=2) * PATCH + shift + inside
+    )  # (1000, 2, 2)
     images, colours = 100 + dice(21, 3, side, side), 150 + dice(105, 2, 3)
     families = glyphs()
     for i, which in enumerate((kind, other)):
@@ -108,27 +131,47 @@ def of(question: str, n: int, seed: int, shift: int = 0) -> Dataset:
     return Dataset(images, answers[question], ("no", "yes"), LABEL)
 
 
-def _prepare(study: Study, variant: str, seed: int, job: Job, shift: int) -> tuple[Recipe, Dataset, None]:
+def _prepare(
+    study: Study, variant: str, seed: int, job: Job, shift: int
+) -> tuple[Recipe, Dataset, None]:
     own = dict(study.variants[variant])
-    data = of(own.pop("question"), own.pop("n_train"), derive_seed(seed, "train"), shift)
-    changes: dict[str, Any] = {**job.changes, **own, "epochs": SEEN // len(data), "seed": seed}
+    data = of(
+        own.pop("question"), own.pop("n_train"), derive_seed(seed, "train"), shift
+    )
+    changes: dict[str, Any] = {
+        **job.changes,
+        **own,
+        "epochs": SEEN // len(data),
+        "seed": seed,
+    }
     return recipe(study.base or BASE, **changes), data, None  # judged at the end alone
 
 
-def _run(study: Study, variant: str, seed: int, job: Job, shift: int) -> list[dict] | None:
+def _run(
+    study: Study, variant: str, seed: int, job: Job, shift: int
+) -> list[dict] | None:
     own, began, more = study.variants[variant], time.monotonic(), {}
     one, data, _ = study.prepare(study, variant, seed, job)
     if "lr" in own:
         log = job.train(variant, one, data, None)
         if not log["finished"]:
             return None
-        model, more = log["model"], {"train_accuracy": log["epochs"][-1]["train_accuracy"]}
+        model, more = (
+            log["model"],
+            {"train_accuracy": log["epochs"][-1]["train_accuracy"]},
+        )
     else:
         model = Pixels(data.images, data.labels, 2)
     judged = of(own["question"], JUDGED, derive_seed(seed, "judged"), shift)
     scores = evaluate(model, judged.images, judged.labels)
-    final = {f"val_{name}": round(scores[name], 5) for name in ("accuracy", "loss")} | more
-    return [make_row(variant, own, seed, final, time.monotonic() - began, pick_device(job.device))]
+    final = {
+        f"val_{name}": round(scores[name], 5) for name in ("accuracy", "loss")
+    } | more
+    return [
+        make_row(
+            variant, own, seed, final, time.monotonic() - began, pick_device(job.device)
+        )
+    ]
 
 
 def _name(family: str, question: str, n: int) -> str:
@@ -142,15 +185,35 @@ def _side(family: str, question: str, n: int) -> tuple[str, ...]:
 def _claims(where: str, elsewhere: str) -> Iterator[Claim]:
     """Few pictures: each family is ahead on the question that it bets on. Many: the other one draws level."""
     asked = {"family": "which family?", "same": "the same?"}
-    for question, ahead, behind in (("family", "ResNet", "ViT"), ("same", "ViT", "ResNet")):
+    for question, ahead, behind in (
+        ("family", "ResNet", "ViT"),
+        ("same", "ViT", "ResNet"),
+    ):
         few, many = SIZES[question][0], SIZES[question][-1]
         for n, kind, says in (
-            (few, "ahead", f"with {few:,} different pictures the {ahead} is ahead of the {behind}"),
-            (many, "equal", f"with {many:,} the {behind} has drawn level with the {ahead}"),
+            (
+                few,
+                "ahead",
+                f"with {few:,} different pictures the {ahead} is ahead of the {behind}",
+            ),
+            (
+                many,
+                "equal",
+                f"with {many:,} the {behind} has drawn level with the {ahead}",
+            ),
         ):
             sides = (_side(family, question, n) for family in (ahead, behind))
-            of, twin = (f"{says} on “{asked[question]}”{place}" for place in (where, elsewhere))
-            yield Claim(of, "ours, after Figures 3 and 4", *sides, margin=0.05, kind=kind, twin=twin)
+            of, twin = (
+                f"{says} on “{asked[question]}”{place}" for place in (where, elsewhere)
+            )
+            yield Claim(
+                of,
+                "ours, after Figures 3 and 4",
+                *sides,
+                margin=0.05,
+                kind=kind,
+                twin=twin,
+            )
 
 
 def study(shift: int, where: str, elsewhere: str) -> Study:

@@ -18,8 +18,12 @@ _RATES = (0.001, 0.003)
 
 
 def _ahead(first: str, second: str, images: str, source: str) -> Claim:
-    one, other = (at_rates(f"{family}, {images} images", _RATES) for family in (first, second))
-    return Claim(f"with {images} images the {first} is ahead of the {second}", source, one, other)
+    one, other = (
+        at_rates(f"{family}, {images} images", _RATES) for family in (first, second)
+    )
+    return Claim(
+        f"with {images} images the {first} is ahead of the {second}", source, one, other
+    )
 
 
 STUDY = Study(
@@ -28,7 +32,9 @@ STUDY = Study(
         run: {**FAMILIES[family], "n_train": n, "lr": rate}
         for n in (500, 45_000)
         for family in ("ViT", "ResNet")
-        for run, rate in zip(at_rates(f"{family}, {n:,} images", _RATES), _RATES, strict=True)
+        for run, rate in zip(
+            at_rates(f"{family}, {n:,} images", _RATES), _RATES, strict=True
+        )
     }
     | {f"pixels, {n:,} images": {"n_train": n} for n in (500, 45_000)},
     claims=(

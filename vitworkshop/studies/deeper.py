@@ -24,7 +24,12 @@ STUDY = learned.study(
             "patch 4",
             "base",
         ),
-        learned.claim("four times the depth helps, once both have learned", "Figure 8", "17 deep", "base"),
+        learned.claim(
+            "four times the depth helps, once both have learned",
+            "Figure 8",
+            "17 deep",
+            "base",
+        ),
         learned.claim(
             "at equal compute depth helps more than smaller patches, once both have learned",
             "Figure 8",

@@ -14,7 +14,14 @@ from vitlib.device import pick_device
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import recipe
 from vitlib.train.transfer import ridge_weights
-from vitworkshop.studies.study import QUICK, Job, Study, draw_images, make_row, train_variant
+from vitworkshop.studies.study import (
+    QUICK,
+    Job,
+    Study,
+    draw_images,
+    make_row,
+    train_variant,
+)
 
 # 96 wide, 4 deep, patches of 8 pixels
 BASE = recipe(QUICK, **{"model.patch_size": 8})
@@ -28,7 +35,11 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 def run_family(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     """Run a variant: a ridge regression if its name begins with "pixels", else see `train_variant`."""
-    own, began, device = study.variants[variant], time.monotonic(), pick_device(job.device)
+    own, began, device = (
+        study.variants[variant],
+        time.monotonic(),
+        pick_device(job.device),
+    )
     if not variant.startswith("pixels"):
         return train_variant(study, variant, seed, job)
     data, n = draw_images(job.data, own.get("n_train"), seed), own.get("n_train")

@@ -10,8 +10,16 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import run_family
 from vitworkshop.studies.study import Study, at_rates
 
-RATES = (0.0025, 0.005, 0.01, 0.02, 0.04)  # Muon's; the rest has a fifth of it, as in the preset "laptop"
-PIXELS: dict[str, dict[str, Any]] = {"pixels": {}}  # a ridge regression on the same pictures
+RATES = (
+    0.0025,
+    0.005,
+    0.01,
+    0.02,
+    0.04,
+)  # Muon's; the rest has a fifth of it, as in the preset "laptop"
+PIXELS: dict[str, dict[str, Any]] = {
+    "pixels": {}
+}  # a ridge regression on the same pictures
 #: a study, by its question, variants, claims and source
 study = partial(
     Study,
@@ -33,7 +41,19 @@ def at_every_rate(ways: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def claim(
-    says: str, source: str, first: str, second: str, kind: str = "ahead", rates: tuple[float, ...] = RATES
+    says: str,
+    source: str,
+    first: str,
+    second: str,
+    kind: str = "ahead",
+    rates: tuple[float, ...] = RATES,
 ) -> Claim:
     """Of two ways, the second at `rates` of its own. 2 points would matter: five seeds' half-width is at most 1.7."""
-    return Claim(says, source, at_rates(first, RATES), at_rates(second, rates), margin=0.02, kind=kind)
+    return Claim(
+        says,
+        source,
+        at_rates(first, RATES),
+        at_rates(second, rates),
+        margin=0.02,
+        kind=kind,
+    )

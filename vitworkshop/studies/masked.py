@@ -17,7 +17,10 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import QUICK, Job, Study, rows_of
 
 PARTS = 9  # one of them keeps its labels
-RATES = (0.0005, 0.002)  # of fine-tuning and from scratch; a run is read at the better one of them
+RATES = (
+    0.0005,
+    0.002,
+)  # of fine-tuning and from scratch; a run is read at the better one of them
 
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
@@ -35,7 +38,9 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
         model = start.cfg
     rows: list[dict] = []
     for rate in own["lr"]:
-        one = recipe(base, seed=seed, model=model, lr=rate, epochs=base.epochs * own["times"])
+        one = recipe(
+            base, seed=seed, model=model, lr=rate, epochs=base.epochs * own["times"]
+        )
         log = job.train(f"{variant}, lr={rate:g}", one, labelled, job.val, start)
         if not log["finished"]:
             return None
@@ -43,7 +48,8 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
         seconds += log["seconds"]
     best = max(rows, key=lambda row: row["final"]["val_accuracy"])
     final = best["final"] | {
-        f"val_accuracy lr={row['changes']['lr']:g}": row["final"]["val_accuracy"] for row in rows
+        f"val_accuracy lr={row['changes']['lr']:g}": row["final"]["val_accuracy"]
+        for row in rows
     }
     return [best | {"seconds": round(seconds, 1), "before": before, "final": final}]
 
@@ -53,7 +59,11 @@ STUDY = Study(
     variants={
         "from scratch": {"lr": RATES, "times": 1},
         "from scratch, whole budget": {"lr": RATES, "times": 5},
-        "mean colour": {"lr": RATES, "times": 1, "before": {"objective": "masked-mean"}},
+        "mean colour": {
+            "lr": RATES,
+            "times": 1,
+            "before": {"objective": "masked-mean"},
+        },
     },
     claims=(
         Claim(

@@ -16,19 +16,32 @@ from vitworkshop.studies.study import QUICK, Study, at_rates
 # three for the stem, a third less time than others took, and twelve for half of the patches, a third more: run again.
 MUON = {"optimizer": "muon", "epochs": 5}
 HALF = {"model.patch_drop_rate": 0.5, "patch_drop_off": 0.33}
-RATES = (0.001, 0.002, 0.004, 0.008)  # the largest of each was added when seed 0 had its best at the edge
+RATES = (
+    0.001,
+    0.002,
+    0.004,
+    0.008,
+)  # the largest of each was added when seed 0 had its best at the edge
 MUON_RATES = (0.005, 0.01, 0.02, 0.04)
 TRIED = {
     **{f"AdamW, lr={rate:g}": {"lr": rate, "epochs": 5} for rate in RATES},
     **{f"Muon, lr={rate:g}": {**MUON, "muon_lr": rate} for rate in MUON_RATES},
     "Muon, stem": {**MUON, "muon_lr": 0.01, "model.patch_embed": "stem"},
     "Muon, bf16": {**MUON, "muon_lr": 0.01, "precision": "bf16", "epochs": 7},
-    "Muon, half of the patches, bf16": {**MUON, "muon_lr": 0.01, **HALF, "precision": "bf16", "epochs": 9},
+    "Muon, half of the patches, bf16": {
+        **MUON,
+        "muon_lr": 0.01,
+        **HALF,
+        "precision": "bf16",
+        "epochs": 9,
+    },
     "pixels, ridge regression": {},  # the least that all must beat; in seconds
 }
 
 
-def _ahead(says: str, source: str, first: str | tuple[str, ...], second: str | tuple[str, ...]) -> Claim:
+def _ahead(
+    says: str, source: str, first: str | tuple[str, ...], second: str | tuple[str, ...]
+) -> Claim:
     return Claim(f"{says}, at equal core-minutes", source, first, second)
 
 

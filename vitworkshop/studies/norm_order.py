@@ -24,7 +24,9 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import Job, Study, make_row
 
 IMAGES, STEPS = 64, 120
-SHAPE = ViTConfig(patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2.0, global_pool="avg")
+SHAPE = ViTConfig(
+    patch_size=8, embed_dim=64, depth=12, num_heads=2, mlp_ratio=2.0, global_pool="avg"
+)
 
 
 def make_model(
@@ -52,7 +54,9 @@ def learn_by_heart(
     schedule: str = "constant",
 ) -> list[float]:
     """Adam on random halves of a few normalised images: the loss at each step."""
-    optimizer = build_optimizer(model, Recipe(optimizer="adam", lr=lr, weight_decay=0.0))
+    optimizer = build_optimizer(
+        model, Recipe(optimizer="adam", lr=lr, weight_decay=0.0)
+    )
     shuffle, losses = torch.Generator().manual_seed(0), []
     for step in range(steps):
         for group in optimizer.param_groups:
@@ -70,11 +74,18 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     own, began = study.variants[variant], time.monotonic()
     images, labels = normalize(job.data.images), job.data.labels
     model = make_model(own["model.norm_order"], seed, own["init"])
-    losses = learn_by_heart(model, images, labels, own["lr"], own["warmup_steps"], STEPS, own["schedule"])
+    losses = learn_by_heart(
+        model, images, labels, own["lr"], own["warmup_steps"], STEPS, own["schedule"]
+    )
     with torch.no_grad():
         right = (model(images).argmax(1) == labels).double().mean().item()
-    final = {"train_loss": round(sum(losses[-20:]) / 20, 4), "train_accuracy": round(right, 4)}
-    return [make_row(variant, own, seed, final, time.monotonic() - began, images.device)]
+    final = {
+        "train_loss": round(sum(losses[-20:]) / 20, 4),
+        "train_accuracy": round(right, 4),
+    }
+    return [
+        make_row(variant, own, seed, final, time.monotonic() - began, images.device)
+    ]
 
 
 STUDY = Study(
@@ -88,7 +99,13 @@ STUDY = Study(
             "schedule": "linear" if decay else "constant",
         }
         for lr, init, warmup, order, decay in (
-            *product((0.002, 0.001, 0.0003), ["xavier"], (False, True), ("pre", "post"), [False]),
+            *product(
+                (0.002, 0.001, 0.0003),
+                ["xavier"],
+                (False, True),
+                ("pre", "post"),
+                [False],
+            ),
             *product((0.002, 0.0003), ["0.02"], [False], ("pre", "post"), [False]),
             *product((0.002, 0.001), ["xavier"], (True, False), ["post"], [True]),
         )

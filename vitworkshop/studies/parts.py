@@ -44,7 +44,14 @@ FEW, MANY = (0, 1, 2), tuple(range(3, 10))
 ORDER = (  # what students ask first comes first; where the time ends, the last are open
     *("no positions", "CLS for the mean", "AdamW", "sines and cosines"),
     *("patches of 8", "no crops and mirrors", "a tenth of the pictures, as many steps"),
-    *("half of the patches dropped", "two blocks", "post-norm", "RoPE", "relative positions", "eight blocks"),
+    *(
+        "half of the patches dropped",
+        "two blocks",
+        "post-norm",
+        "RoPE",
+        "relative positions",
+        "eight blocks",
+    ),
 )
 
 
@@ -62,9 +69,13 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
 
     def look(model: Any) -> dict:
         test = load_dataset(job.data.name, "test")
-        return {"accuracy": round(evaluate(model, test.images, test.labels)["accuracy"], 5)}
+        return {
+            "accuracy": round(evaluate(model, test.images, test.labels)["accuracy"], 5)
+        }
 
-    rows = train_variant(study, variant, seed, job, None if seed in study.choosing else look)
+    rows = train_variant(
+        study, variant, seed, job, None if seed in study.choosing else look
+    )
     for row in rows or ():
         row["final"].setdefault("accuracy", row["final"]["val_accuracy"])
     return rows

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from vitworkshop.studies import learned
 
-_KINDS = {"none": "none", "learned": "learned", "waves": "sincos2d", "relative": "relative", "rotary": "rope"}
+_KINDS = {
+    "none": "none",
+    "learned": "learned",
+    "waves": "sincos2d",
+    "relative": "relative",
+    "rotary": "rope",
+}
 
 STUDY = learned.study(
     question="Which positions, if any, each at its own learning rate?",
-    variants=learned.at_every_rate({name: {"model.pos_embed": kind} for name, kind in _KINDS.items()})
+    variants=learned.at_every_rate(
+        {name: {"model.pos_embed": kind} for name, kind in _KINDS.items()}
+    )
     | learned.PIXELS,
     claims=(
         learned.claim(
@@ -25,7 +33,11 @@ STUDY = learned.study(
             kind="equal",
         ),
         learned.claim(
-            "relative positions do as well as a learned table", "Table 8", "relative", "learned", kind="equal"
+            "relative positions do as well as a learned table",
+            "Table 8",
+            "relative",
+            "learned",
+            kind="equal",
         ),
         learned.claim(
             "rotary positions do as well as a learned table",

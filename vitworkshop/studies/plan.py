@@ -37,12 +37,16 @@ class Plan:
     job: Job  # what every trial is given
     header: dict  # how the file of results begins
     seeds: tuple[int, ...]  # those that were asked for
-    done: dict[Trial, list[dict]] = field(default_factory=dict)  # the rows of finished trials, of any seed
+    done: dict[Trial, list[dict]] = field(
+        default_factory=dict
+    )  # the rows of finished trials, of any seed
 
     @property
     def trials(self) -> list[Trial]:
         """Every variant with the first seed, then every one with the second; see `choosing.trials`."""
-        return trials(self.study, self.seeds, [row for rows in self.done.values() for row in rows])
+        return trials(
+            self.study, self.seeds, [row for rows in self.done.values() for row in rows]
+        )
 
     @property
     def finished(self) -> int:
@@ -56,7 +60,11 @@ class Plan:
 
     def identity(self, variant: str) -> dict:
         """What makes a trial this one, besides its seed; a finished one counts if it has the same."""
-        same = {"study": self.name, "scale": self.header["scale"], "base": self.header.get("base")}
+        same = {
+            "study": self.name,
+            "scale": self.header["scale"],
+            "base": self.header.get("base"),
+        }
         data = [self.header["dataset"], self.header["data_checksum"]]
         return as_json({**same, "data": data, "variant": self.study.variants[variant]})
 
@@ -65,13 +73,20 @@ class Plan:
         """What a part of an identity was before it had a name: a field's default, in a variant the base's value."""
         base = self.header.get("base") or {}
         fields = default_fields(self.study.base) if self.study.base else {}
-        flat = fields | base | {f"model.{key}": value for key, value in base.get("model", {}).items()}
+        flat = (
+            fields
+            | base
+            | {f"model.{key}": value for key, value in base.get("model", {}).items()}
+        )
         return as_json({"study": self.name, "base": fields, "variant": flat})
 
     def mismatch(self, result: dict) -> str:
         """What a file of results has otherwise, in words; "" where its runs count here."""
         keys = ("name", "scale", "base", "n_train", "n_val", "data_checksum")
-        theirs, ours = ({key: what.get(key) for key in keys} for what in (result, as_json(self.header)))
+        theirs, ours = (
+            {key: what.get(key) for key in keys}
+            for what in (result, as_json(self.header))
+        )
         return "; ".join(differences(theirs, ours, self.defaults))
 
     def run(self, trial: Trial) -> list[dict] | None:
@@ -89,10 +104,15 @@ class Plan:
 
     def check_machine(self, todo: list[Trial]) -> None:
         """Refuse to go on here with what another machine began, where runs are compared with one another."""
-        here, blocks = self.header["hardware"], {block(*trial, self.study) for trial in todo}
+        here, blocks = (
+            self.header["hardware"],
+            {block(*trial, self.study) for trial in todo},
+        )
         for (variant, seed), rows in self.done.items() if self.study.choosing else ():
             there = rows[0]["hardware"]
-            if block(variant, seed, self.study) in blocks and machine(there) != machine(here):
+            if block(variant, seed, self.study) in blocks and machine(there) != machine(
+                here
+            ):
                 raise ValueError(
                     f"{self.name}: the row {f'{variant}, seed {seed}'!r} ran on {there}, and this is {here}; one seed "
                     f"stays on one machine: go on there, or take another folder with --out"
@@ -101,12 +121,19 @@ class Plan:
     def collect(self) -> None:
         """Read what is finished in the folder, by whichever runner and with whichever seeds."""
         names = {
-            self.job.folder(variant, 0).name.removesuffix("-s0"): variant for variant in self.study.variants
+            self.job.folder(variant, 0).name.removesuffix("-s0"): variant
+            for variant in self.study.variants
         }
         for path in sorted(self.job.out.glob(f"*/{ROWS}")):
             name, _, seed = path.parent.name.rpartition("-s")
-            if name in names and seed.isdecimal() and (trial := (names[name], int(seed))) not in self.done:
-                self.done[trial] = read_rows(path, self.identity(trial[0]), self.defaults)
+            if (
+                name in names
+                and seed.isdecimal()
+                and (trial := (names[name], int(seed))) not in self.done
+            ):
+                self.done[trial] = read_rows(
+                    path, self.identity(trial[0]), self.defaults
+                )
 
     def written(self) -> dict[Trial, list[dict]]:
         """The rows of the file of results, by the trial that gave them: with it alone a study goes on elsewhere."""
@@ -116,7 +143,9 @@ class Plan:
         for row in result["runs"]:
             own = {key: part for key, part in row.items() if key not in ("seal", "run")}
             own |= {key: part for key, part in shared.items() if key not in row}
-            found.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(own)
+            found.setdefault((row.get("run", row["variant"]), row["seed"]), []).append(
+                own
+            )
         return found
 
     def write(self) -> dict:
@@ -130,43 +159,64 @@ class Plan:
     def short(self, row: dict) -> dict:
         """A row with the number of its epochs in place of their log, unless its curve is to be kept."""
         logs = [key for key in ("epochs", "before") if isinstance(row.get(key), list)]
-        return row if row["variant"] in self.study.curves else {**row, **{key: len(row[key]) for key in logs}}
+        return (
+            row
+            if row["variant"] in self.study.curves
+            else {**row, **{key: len(row[key]) for key in logs}}
+        )
 
     def result(self) -> dict:
         """What the file of results holds; what all runs share stands once, in the header."""
-        seeds = dict.fromkeys([*self.study.choosing, *self.seeds, *sorted(seed for _, seed in self.done)])
+        seeds = dict.fromkeys(
+            [*self.study.choosing, *self.seeds, *sorted(seed for _, seed in self.done)]
+        )
         runs = [
             row if row["variant"] == variant else {**row, "run": variant}
             for seed in seeds
             for variant in self.study.variants
             for row in self.done.get((variant, seed), [])
         ]
-        hidden = () if self.study.choosing else SHARED  # which machine a seed has is told where that matters
+        hidden = (
+            () if self.study.choosing else SHARED
+        )  # which machine a seed has is told where that matters
         shared, scores = {}, {}
         for key in ("hardware", "precision", "dataset"):
-            parts = {part for run in runs if key in run for part in run[key].split("; ")}
+            parts = {
+                part for run in runs if key in run for part in run[key].split("; ")
+            }
             shared[key] = "; ".join(sorted(parts)) or self.header[key]
         for run in runs:
             if run["seed"] not in self.study.choosing:
-                scores.setdefault(run["variant"], []).append(run["final"][self.study.metric])
+                scores.setdefault(run["variant"], []).append(
+                    run["final"][self.study.metric]
+                )
         return {
             **self.header,
             **shared,
             "seconds": round(sum(run["seconds"] for run in runs), 1),
             "finished": self.finished == len(self.trials),
             "variants": as_json(self.study.variants),
-            "runs": [seal(self.short({k: v for k, v in run.items() if k not in hidden})) for run in runs],
-            "summary": {variant: summarize(values) for variant, values in scores.items()},
+            "runs": [
+                seal(self.short({k: v for k, v in run.items() if k not in hidden}))
+                for run in runs
+            ],
+            "summary": {
+                variant: summarize(values) for variant, values in scores.items()
+            },
         }
 
 
 def read_rows(path: Path, identity: dict, defaults: dict) -> list[dict]:
     """The rows of a finished trial; ValueError if the file is damaged or of another one (see `Plan.defaults`)."""
     found = read_json(path, DELETE)
-    if not isinstance(found.get("about"), dict) or not isinstance(found.get("rows"), list):
+    if not isinstance(found.get("about"), dict) or not isinstance(
+        found.get("rows"), list
+    ):
         raise ValueError(f"{path} is no file of a finished run; {DELETE}")
     if differs := "; ".join(differences(found["about"], identity, defaults)):
-        raise ValueError(f"{path} is of another run ({differs}); take another folder with --out")
+        raise ValueError(
+            f"{path} is of another run ({differs}); take another folder with --out"
+        )
     return found["rows"]
 
 
@@ -190,13 +240,17 @@ def make_plans(
     `changes` are fields that every trial changes, as for `recipe`.
     """
     if seeds is not None and (not seeds or len(set(seeds)) != len(seeds)):
-        raise ValueError(f"seeds must be one or more different numbers, got {tuple(seeds)}")
+        raise ValueError(
+            f"seeds must be one or more different numbers, got {tuple(seeds)}"
+        )
     for seed in seeds or ():
         check_between("seeds", seed, 0, 2**32 - 1)
     where, changes, load, plans = pick_device(device), changes or {}, cache(load), []
 
     @cache
-    def divide(kind: str, first: int | None, holdout: bool) -> tuple[Dataset, Dataset | None, int]:
+    def divide(
+        kind: str, first: int | None, holdout: bool
+    ) -> tuple[Dataset, Dataset | None, int]:
         """The images to train on, those held out, and a checksum: once for all studies that share them."""
         data = whole = load(kind)
         if first:
@@ -211,16 +265,24 @@ def make_plans(
             raise ValueError(
                 f"study {name!r} follows no recipe, so nothing of one can be changed, got {sorted(changes)}"
             )
-        if own := sorted({key for variant in study.variants.values() for key in variant} & set(changes)):
+        if own := sorted(
+            {key for variant in study.variants.values() for key in variant}
+            & set(changes)
+        ):
             raise ValueError(
                 f"study {name!r} varies {', '.join(own)} itself; change something else, or write a study"
             )
-        base = study.base and recipe(study.base, **changes)  # before any data are loaded
+        base = study.base and recipe(
+            study.base, **changes
+        )  # before any data are loaded
         if study.sample:
             train, val, crc = (drawn := study.sample()), None, checksum(drawn)
         else:
             train, val, crc = divide(study.data, study.n_train, study.holdout)
-        shared, base = {"data": train.name, **changes}, base and replace(base, data=train.name)
+        shared, base = (
+            {"data": train.name, **changes},
+            base and replace(base, data=train.name),
+        )
         precision = base.precision if base else "fp32"
         if base and precision == "auto":
             precision = pick_precision(where, base.model)
@@ -238,8 +300,14 @@ def make_plans(
             **({"base": asdict(base)} if base else {}),
         }
         job = Job(train, val, out, shared, device, None, False)
-        plan = Plan(name, study, job, header, study.seeds if seeds is None else tuple(seeds))
-        if others := [other for other in STUDIES if other != name and (out / f"{other}.json").exists()]:
+        plan = Plan(
+            name, study, job, header, study.seeds if seeds is None else tuple(seeds)
+        )
+        if others := [
+            other
+            for other in STUDIES
+            if other != name and (out / f"{other}.json").exists()
+        ]:
             raise ValueError(
                 f"{out} holds the study {others[0]!r}; give {name!r} a folder of its own with --out"
             )

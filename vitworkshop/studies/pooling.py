@@ -19,20 +19,29 @@ def _names(pool: str, rates: tuple[float, ...] = _RATES) -> tuple[str, ...]:
     return tuple(f"{pool} lr={rate:g}" for rate in rates)
 
 
-def _equal(says: str, source: str, first: tuple[str, ...], second: tuple[str, ...]) -> Claim:
+def _equal(
+    says: str, source: str, first: tuple[str, ...], second: tuple[str, ...]
+) -> Claim:
     return Claim(says, source, first, second, kind="equal")
 
 
 def _same_head(pool: str, called: str) -> Claim:
-    says = f"read from {called}, a head with a hidden layer does as well as a linear one"
-    return _equal(says, "Section 3.1", _names(f"{pool} mlp", _MLP_RATES), _names(pool, _MLP_RATES))
+    says = (
+        f"read from {called}, a head with a hidden layer does as well as a linear one"
+    )
+    return _equal(
+        says, "Section 3.1", _names(f"{pool} mlp", _MLP_RATES), _names(pool, _MLP_RATES)
+    )
 
 
 STUDY = Study(
     question="Is the CLS token better than the mean of the patches, once each has its own learning rate?",
     variants={
         f"{pool}{mlp} lr={rate:g}": {"model.global_pool": pool, **head, "lr": rate}
-        for mlp, head, rates in (("", {}, _RATES), (" mlp", {"model.head": "mlp"}, _MLP_RATES))
+        for mlp, head, rates in (
+            ("", {}, _RATES),
+            (" mlp", {"model.head": "mlp"}, _MLP_RATES),
+        )
         for pool in ("token", "avg")
         for rate in rates
     },

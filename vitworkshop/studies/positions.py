@@ -25,8 +25,13 @@ STUDY = Study(
             "learned",
             "none",
         ),
-        _equal("2-D positions bring nothing over 1-D (.64001 against .64206)", "learned2d"),
-        _equal("relative positions do as well as absolute ones (.64032 against .64206)", "relative"),
+        _equal(
+            "2-D positions bring nothing over 1-D (.64001 against .64206)", "learned2d"
+        ),
+        _equal(
+            "relative positions do as well as absolute ones (.64032 against .64206)",
+            "relative",
+        ),
     ),
     n_train=25_000,  # 5,000 of them held out
     source="Table 8",

@@ -51,15 +51,20 @@ _VARIANTS: dict[str, dict[str, Any]] = dict(
 )
 for _name in _NAMES[:-1]:
     _others = [changes for name, changes in INGREDIENTS.items() if name != _name]
-    _VARIANTS[_without(_name)] = {field: value for changes in _others for field, value in changes.items()}
+    _VARIANTS[_without(_name)] = {
+        field: value for changes in _others for field, value in changes.items()
+    }
 _LONG = ("plain", "up to crop", "up to Mixup and CutMix", _ALL)
-_VARIANTS |= {f"{name}, four times as long": _VARIANTS[name] | {"times": 4} for name in _LONG}
+_VARIANTS |= {
+    f"{name}, four times as long": _VARIANTS[name] | {"times": 4} for name in _LONG
+}
 
 
 def _together(says: str, first: str, second: str) -> tuple[Claim, ...]:
     """A claim on two steps of the ladder, and the same with four times the epochs."""
     return tuple(
-        Claim(f"{says}{how}", "ours", first + how, second + how) for how in ("", ", four times as long")
+        Claim(f"{says}{how}", "ours", first + how, second + how)
+        for how in ("", ", four times as long")
     )
 
 
@@ -70,17 +75,29 @@ STUDY = Study(
     claims=(
         *(
             Claim(f"adding {name} helps", "ours", after, before)
-            for name, before, after in zip(_NAMES, _VARIANTS, list(_VARIANTS)[1:], strict=False)
+            for name, before, after in zip(
+                _NAMES, _VARIANTS, list(_VARIANTS)[1:], strict=False
+            )
         ),
         *(
-            Claim(f"leaving out {name} alone costs accuracy", "ours", _ALL, _without(name))
+            Claim(
+                f"leaving out {name} alone costs accuracy", "ours", _ALL, _without(name)
+            )
             for name in _NAMES[:-1]
         ),
         *_together("RandAugment, Mixup and CutMix together help", _LONG[2], _LONG[1]),
         *_together("all together are ahead of the plain recipe", _ALL, "plain"),
     ),
-    base=recipe("plain", model=QUICK.model, epochs=12, precision="fp32", **{"model.patch_size": 8}),
+    base=recipe(
+        "plain",
+        model=QUICK.model,
+        epochs=12,
+        precision="fp32",
+        **{"model.patch_size": 8},
+    ),
     n_train=15_000,  # 5,000 of them held out
     source="not in the paper",
-    curves=tuple(f"{name}, four times as long" for name in _LONG[:2]),  # chapter 09 draws them
+    curves=tuple(
+        f"{name}, four times as long" for name in _LONG[:2]
+    ),  # chapter 09 draws them
 )

@@ -13,7 +13,10 @@ from vitworkshop.studies.registry import find
 
 
 def repeat(
-    name: str, load: Callable[[str], Dataset], variants: list[str] | None = None, seed: int = 0
+    name: str,
+    load: Callable[[str], Dataset],
+    variants: list[str] | None = None,
+    seed: int = 0,
 ) -> tuple[list[dict], list[dict]]:
     """The book's rows of some of a study's trials (None: the quickest one), and the same trials' rows run here.
 
@@ -25,10 +28,14 @@ def repeat(
     known = {row.get("run", row["variant"]): row.get("seconds", 0.0) for row in rows}
     if not known:
         seeds = sorted({row["seed"] for row in book["runs"]})
-        raise ValueError(f"the book has no run of {name!r} with seed {seed}; choose one of {seeds}")
+        raise ValueError(
+            f"the book has no run of {name!r} with seed {seed}; choose one of {seeds}"
+        )
     variants = variants or [min(known, key=lambda variant: known[variant])]
     if missing := [variant for variant in variants if variant not in known]:
-        raise ValueError(f"the book has no run {missing[0]!r} of {name!r}; choose one of {', '.join(known)}")
+        raise ValueError(
+            f"the book has no run {missing[0]!r} of {name!r}; choose one of {', '.join(known)}"
+        )
     with TemporaryDirectory() as folder:
         (plan,) = make_plans({name: Path(folder)}, load, seeds=(seed,))
         if plan.header["dataset"] != book["dataset"]:

@@ -19,7 +19,9 @@ def show(value: float, metric: str) -> str:
 def report(name: str, out: str | Path | None = None) -> str:
     """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own."""
     folder = folders(name, out)[name]
-    result = read_study(name, folder if out or (folder / f"{name}.json").exists() else None)
+    result = read_study(
+        name, folder if out or (folder / f"{name}.json").exists() else None
+    )
     held_out = result["n_val"] and "accuracy" in result["metric"]
     measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
     head, *rows = (f"| {' | '.join(cells)} |" for cells in summary(result))
@@ -30,9 +32,16 @@ def report(name: str, out: str | Path | None = None) -> str:
 def summary(result: dict) -> Iterator[list[str]]:
     """The head of a table of all variants, and a row for each: its mean, its deviation and its number of seeds."""
     metric = result["metric"]
-    yield ["variant", metric.removeprefix("val_").replace("_", " "), "sd over seeds", "seeds"]
+    yield [
+        "variant",
+        metric.removeprefix("val_").replace("_", " "),
+        "sd over seeds",
+        "seeds",
+    ]
     for variant, s in result["summary"].items():
-        spread = "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
+        spread = (
+            "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
+        )
         yield [variant, show(s["mean"], metric), spread, str(s["n"])]
 
 
@@ -43,10 +52,15 @@ def tell(result: dict) -> str:
         said = f"{row.claim.says}: {row.verdict}"
         if "se" in row.found:
             said += f", {difference(row.found)} (standard error, n = {row.found['n']}), {row.bounds}"
-        lines.append(f"- {said}.{f' Not on the board: {row.lacks[0]}.' if row.lacks else ''}")
+        lines.append(
+            f"- {said}.{f' Not on the board: {row.lacks[0]}.' if row.lacks else ''}"
+        )
     if lines:
         lines.append("")  # ends the list
-    minutes, seeds = result["seconds"] / 60, len({run["seed"] for run in result["runs"]})
+    minutes, seeds = (
+        result["seconds"] / 60,
+        len({run["seed"] for run in result["runs"]}),
+    )
     lines.append(
         f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
         f"{minutes:.0f} minutes: `{result['command']}`"

@@ -21,7 +21,9 @@ def _interpolated(**options) -> Callable[[Tensor, Grid, Grid], Tensor]:
     """A method that keeps CLS, lays the patch positions out in 2-D and interpolates them as `options` say."""
 
     def method(table: Tensor, new: Grid, old: Grid) -> Tensor:
-        patches = table[:, 1:].unflatten(1, old).permute(0, 3, 1, 2)  # (1, N, D) -> (1, D, rows, columns)
+        patches = (
+            table[:, 1:].unflatten(1, old).permute(0, 3, 1, 2)
+        )  # (1, N, D) -> (1, D, rows, columns)
         patches = F.interpolate(patches, size=new, **options)
         patches = patches.flatten(2).mT  # (1, D, rows', columns') -> (1, N', D)
         return torch.cat([table[:, :1], patches], dim=1)
@@ -48,9 +50,13 @@ def _first(table: Tensor, new: Grid, old: Grid) -> Tensor:
 # each takes a table (1, 1+N, D), the new grid and the old one, (rows, columns) both, and returns (1, 1+N', D)
 METHODS = {
     "bicubic": resample_pos_embed,
-    "plain bicubic": _interpolated(mode="bicubic"),  # not antialiased, and torch's other kernel
+    "plain bicubic": _interpolated(
+        mode="bicubic"
+    ),  # not antialiased, and torch's other kernel
     "bilinear": _interpolated(mode="bilinear", antialias=True),
-    "ends aligned": _interpolated(mode="bilinear", align_corners=True),  # as in the paper's code
+    "ends aligned": _interpolated(
+        mode="bilinear", align_corners=True
+    ),  # as in the paper's code
     "one line": _one_line,
     "swapped": _swapped,
     "first N": _first,
@@ -66,20 +72,30 @@ def sample_patches(
     changes, and what a patch shows does not.
     """
     if patch_size > min(images.shape[-2:]):
-        raise ValueError(f"patch_size {patch_size} is larger than the images, {tuple(images.shape[-2:])}")
+        raise ValueError(
+            f"patch_size {patch_size} is larger than the images, {tuple(images.shape[-2:])}"
+        )
     for axis, count in ((-2, grid[0]), (-1, grid[1])):
         side = images.shape[axis]
-        start = ((torch.arange(count) + 0.5) * side / count - patch_size / 2).round().long()  # (count,)
+        start = (
+            ((torch.arange(count) + 0.5) * side / count - patch_size / 2).round().long()
+        )  # (count,)
         start = start.clamp(0, side - patch_size)
-        places = (start[:, None] + torch.arange(patch_size)).flatten()  # (count, P) -> (count P,)
+        places = (
+            start[:, None] + torch.arange(patch_size)
+        ).flatten()  # (count, P) -> (count P,)
         images = images.index_select(axis, places.to(images.device))
     return images
 
 
-def with_table(model: VisionTransformer, size: Grid, table: Float[Tensor, "1 T D"]) -> VisionTransformer:
+def with_table(
+    model: VisionTransformer, size: Grid, table: Float[Tensor, "1 T D"]
+) -> VisionTransformer:
     """A copy of the model for images of `size` that adds `table` to its tokens."""
     if model.cfg.pos_embed != "learned":
-        raise ValueError(f'expected a model with pos_embed="learned", got "{model.cfg.pos_embed}"')
+        raise ValueError(
+            f'expected a model with pos_embed="learned", got "{model.cfg.pos_embed}"'
+        )
     model = model.with_img_size(size)
     model.pos_embed.weight = nn.Parameter(table.detach().clone())
     return model
@@ -93,13 +109,17 @@ def read_at(
 ) -> Bool[Tensor, " n"]:
     """Which images a model names rightly at the size they have, its positions carried over by one of `METHODS`."""
     if method not in METHODS:
-        raise ValueError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
+        raise ValueError(
+            f"unknown method {method!r}; choose one of {', '.join(METHODS)}"
+        )
     size = images.shape[-2], images.shape[-1]
     grid = model.with_img_size(size).cfg.grid
     table = model.pos_embed.table().detach()
     if grid != model.cfg.grid:
         table = METHODS[method](table, grid, model.cfg.grid)
     return (
-        evaluate(with_table(model, size, table), images, labels, batch_size=250)["predictions"]
+        evaluate(with_table(model, size, table), images, labels, batch_size=250)[
+            "predictions"
+        ]
         == labels.cpu()
     )

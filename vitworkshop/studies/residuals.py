@@ -32,14 +32,20 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     model = make_model(seed=seed)
     if not own["residuals"]:
         bare = [
-            NoResidualBlock(SHAPE.embed_dim, SHAPE.num_heads, SHAPE.hidden_dim) for _ in range(SHAPE.depth)
+            NoResidualBlock(SHAPE.embed_dim, SHAPE.num_heads, SHAPE.hidden_dim)
+            for _ in range(SHAPE.depth)
         ]
         for old, new in zip(model.blocks, bare, strict=True):
             new.load_state_dict(old.state_dict())
         model.blocks = nn.ModuleList(bare)
     losses = learn_by_heart(model, images, labels, own["lr"], steps=LENGTHS[-1])
-    final = {f"train_loss_{steps}": round(sum(losses[steps - 20 : steps]) / 20, 4) for steps in LENGTHS}
-    return [make_row(variant, own, seed, final, time.monotonic() - began, images.device)]
+    final = {
+        f"train_loss_{steps}": round(sum(losses[steps - 20 : steps]) / 20, 4)
+        for steps in LENGTHS
+    }
+    return [
+        make_row(variant, own, seed, final, time.monotonic() - began, images.device)
+    ]
 
 
 def _name(residuals: bool, lr: float) -> str:
@@ -48,7 +54,11 @@ def _name(residuals: bool, lr: float) -> str:
 
 STUDY = Study(
     question="Can twelve blocks learn without residual connections, given a lower rate or more steps?",
-    variants={_name(on, lr): {"residuals": on, "lr": lr} for lr in _RATES for on in (True, False)},
+    variants={
+        _name(on, lr): {"residuals": on, "lr": lr}
+        for lr in _RATES
+        for on in (True, False)
+    },
     claims=tuple(
         Claim(
             f"at {lr:g}, a model without residuals has more loss left after {steps:,} steps",

@@ -27,7 +27,9 @@ MORE_SIZES = ((28, 28), (36, 36), (64, 64))  # for the curve: the first method a
 _TEST = 2000  # test images
 
 
-def read_model(model: VisionTransformer, data: Dataset, name: str, seed: int, progress: bool) -> list[dict]:
+def read_model(
+    model: VisionTransformer, data: Dataset, name: str, seed: int, progress: bool
+) -> list[dict]:
     """Read one model at every size by every method: a row for each, with the difference "change" from bicubic.
 
     "se" is the binomial standard error, "change_se" that of the difference on the same images.
@@ -40,11 +42,26 @@ def read_model(model: VisionTransformer, data: Dataset, name: str, seed: int, pr
         nonlocal clock
         n, change = len(right), right.double() - bicubic.double()
         p = right.double().mean().item()
-        final = {"accuracy": p, "se": math.sqrt(p * (1 - p) / n), "n": n, "change": change.mean().item()}
+        final = {
+            "accuracy": p,
+            "se": math.sqrt(p * (1 - p) / n),
+            "n": n,
+            "change": change.mean().item(),
+        }
         final["change_se"] = (change.var(correction=0) / n).sqrt().item()
-        row = {"variant": f"{name}: {method} {size[0]}x{size[1]}", "method": method, "size": list(size)}
-        row |= {"seed": seed, "dataset": data.label, "seconds": round(time.monotonic() - clock, 1)}
-        rows.append(row | {"final": {key: round(value, 6) for key, value in final.items()}})
+        row = {
+            "variant": f"{name}: {method} {size[0]}x{size[1]}",
+            "method": method,
+            "size": list(size),
+        }
+        row |= {
+            "seed": seed,
+            "dataset": data.label,
+            "seconds": round(time.monotonic() - clock, 1),
+        }
+        rows.append(
+            row | {"final": {key: round(value, 6) for key, value in final.items()}}
+        )
         clock = time.monotonic()
 
     here = read_at(model, images, labels)
@@ -55,9 +72,18 @@ def read_model(model: VisionTransformer, data: Dataset, name: str, seed: int, pr
         add("bicubic", size, bicubic, bicubic)
         for method in METHODS if size in SIZES else ():
             if method != "bicubic":
-                square = method == "swapped" and size[0] == size[1]  # then there is nothing to swap
-                add(method, size, bicubic if square else read_at(model, resized, labels, method), bicubic)
-        if size[0] == size[1]:  # what changed apart: what a patch shows, and how many patches there are
+                square = (
+                    method == "swapped" and size[0] == size[1]
+                )  # then there is nothing to swap
+                add(
+                    method,
+                    size,
+                    bicubic if square else read_at(model, resized, labels, method),
+                    bicubic,
+                )
+        if (
+            size[0] == size[1]
+        ):  # what changed apart: what a patch shows, and how many patches there are
             grid = size[0] // cfg.patch_size, size[1] // cfg.patch_size
             content = sample_patches(resized, cfg.grid, cfg.patch_size)
             add("content alone", size, read_at(model, content, labels), bicubic)
@@ -77,16 +103,23 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     device = pick_device(job.device)
     model, card = load_pretrained(name)
     kind = card["recipe"]["data"]
-    if not isinstance(model, VisionTransformer) or (kind == "cifar10" and find_cifar10() is None):
+    if not isinstance(model, VisionTransformer) or (
+        kind == "cifar10" and find_cifar10() is None
+    ):
         return []
     data = load_dataset(kind, "test", n=_TEST)
     rows = read_model(model.to(device), data, variant, seed, job.progress)
-    return [row | {"hardware": describe_hardware(device), "precision": "fp32"} for row in rows]
+    return [
+        row | {"hardware": describe_hardware(device), "precision": "fp32"}
+        for row in rows
+    ]
 
 
 STUDY = Study(
     question="What does a trained model keep at another image size, and how must its positions be carried over?",
-    variants={name: {} for name in ("drawn10-token", "cifar10-plain", "cifar10-modern")},
+    variants={
+        name: {} for name in ("drawn10-token", "cifar10-plain", "cifar10-modern")
+    },
     claims=(
         Claim(
             "positions interpolated in two dimensions are ahead of a sequence interpolated as one line, at 48 x 48",

@@ -53,7 +53,9 @@ def check_rows(rows: list[dict], study: Study, metric: str, where: object) -> No
             wrong = "stands there twice"
         elif not isinstance(row["final"].get(metric), int | float):
             wrong = f"has no {metric}"
-        elif study.choosing and row.get("changes") != json.loads(json.dumps(study.variants[name])):
+        elif study.choosing and row.get("changes") != json.loads(
+            json.dumps(study.variants[name])
+        ):
             wrong = f"was run with {row.get('changes')}, the variant is {study.variants[name]}"
         elif study.choosing:
             there = first.setdefault(block(name, row["seed"], study), row["hardware"])
@@ -68,18 +70,29 @@ def read_study(name: str, folder: str | Path | None = None) -> dict:
     """A study's file of results, from the book's own for None, its rows checked; see `check_rows`."""
     study, path = find(name), Path(folder or RESULTS) / f"{name}.json"
     if not path.is_file():
-        raise ValueError(f"there is no {path}; run the study: python -m vitlib study run {name}")
+        raise ValueError(
+            f"there is no {path}; run the study: python -m vitlib study run {name}"
+        )
     try:
         result = read_json(path, AGAIN)
     except ValueError:
         changed = ""
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):  # if they can be read
+        with contextlib.suppress(
+            ValueError, KeyError, TypeError, AttributeError
+        ):  # if they can be read
             rows = json.loads(path.read_text(encoding="utf-8"))["runs"]
-            changed = next((name_of(row) for row in rows if row.get("seal") != seal(row)["seal"]), "")
+            changed = next(
+                (name_of(row) for row in rows if row.get("seal") != seal(row)["seal"]),
+                "",
+            )
         if not changed:
             raise
-        raise ValueError(f"{path}: the row {changed!r} was changed after it was written; {AGAIN}") from None
+        raise ValueError(
+            f"{path}: the row {changed!r} was changed after it was written; {AGAIN}"
+        ) from None
     if missing := {"runs", "metric", "dataset"} - result.keys():
-        raise ValueError(f"{path} is of no study: it has no {', '.join(sorted(missing))}; {AGAIN}")
+        raise ValueError(
+            f"{path} is of no study: it has no {', '.join(sorted(missing))}; {AGAIN}"
+        )
     check_rows(result["runs"], study, result["metric"], path)
     return result

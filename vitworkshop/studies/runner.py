@@ -50,7 +50,9 @@ def run_studies(
     raises FloatingPointError, after all other trials; a process that was killed, ChildProcessError.
     """
     check_between("jobs", jobs, 1, 64)
-    if budget_minutes is not None and not (is_number(budget_minutes) and 0 < budget_minutes < float("inf")):
+    if budget_minutes is not None and not (
+        is_number(budget_minutes) and 0 < budget_minutes < float("inf")
+    ):
         raise ValueError(
             f"budget_minutes must be above 0, got {budget_minutes!r}; leave it out to run to the end"
         )
@@ -64,9 +66,14 @@ def run_studies(
             for plan, (variant, seed), rows in _run_all(todo, jobs, progress):
                 plan.done[variant, seed] = rows
                 if progress and rows:
-                    score = show(rows[-1]["final"][plan.study.metric], plan.study.metric)
+                    score = show(
+                        rows[-1]["final"][plan.study.metric], plan.study.metric
+                    )
                     count = f"{plan.finished} of {len(plan.trials)} runs"
-                    print(f"{plan.name}: {variant}, seed {seed}: {score} ({count})", flush=True)
+                    print(
+                        f"{plan.name}: {variant}, seed {seed}: {score} ({count})",
+                        flush=True,
+                    )
                 plan.write()
                 bar.total = sum(len(plan.trials) for plan in plans)
                 bar.update(sum(plan.finished for plan in plans) - bar.n)
@@ -75,7 +82,9 @@ def run_studies(
     results = {plan.name: plan.write() for plan in plans}
     for plan in plans if progress else ():
         for variant in at_edge(plan.study, results[plan.name]["runs"]):
-            print(f"{plan.name}: {variant} is the last of the rates that may be tried: no row rests on it")
+            print(
+                f"{plan.name}: {variant} is the last of the rates that may be tried: no row rests on it"
+            )
     return results
 
 
@@ -91,7 +100,12 @@ def in_order(plans: list[Plan]) -> list[tuple[Plan, Trial]]:
 
 
 def run_study(
-    name: str, data: Dataset, out: str | Path | None = None, *, n_val: int = 5000, **how: Any
+    name: str,
+    data: Dataset,
+    out: str | Path | None = None,
+    *,
+    n_val: int = 5000,
+    **how: Any,
 ) -> dict:
     """Run one study on these training images and return what its file of results holds; see `run_studies`."""
     return run_studies(folders(name, out), lambda _: data, n_val=n_val, **how)[name]
@@ -104,20 +118,28 @@ def _run_all(
     pool, failed, waiting = None, [], 0
     if jobs > 1:
         threads = max(1, torch.get_num_threads() // jobs)
-        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (threads,))
+        pool = ProcessPoolExecutor(
+            jobs, multiprocessing.get_context("spawn"), _begin, (threads,)
+        )
     try:
         while todo:
             held = []  # by other runners
-            outcomes = [(task, partial(replace(task[0], done={}).run, task[1])) for task in todo]
+            outcomes = [
+                (task, partial(replace(task[0], done={}).run, task[1])) for task in todo
+            ]
             if pool:
                 futures = {pool.submit(run): task for task, run in outcomes}
-                outcomes = ((futures[future], future.result) for future in as_completed(futures))
+                outcomes = (
+                    (futures[future], future.result) for future in as_completed(futures)
+                )
             for (plan, trial), outcome in outcomes:
                 try:
                     rows = outcome()
                 except Timeout:
                     held.append((plan, trial))
-                except FloatingPointError as error:  # this one will never end, others will
+                except (
+                    FloatingPointError
+                ) as error:  # this one will never end, others will
                     failed.append(f"{plan.name}: {trial[0]}, seed {trial[1]}: {error}")
                 else:
                     if rows is None:  # the time is over
@@ -125,7 +147,10 @@ def _run_all(
                         break
                     yield plan, trial, rows
             if progress and held and len(held) != waiting:
-                print(f"waiting for {len(held)} runs that another runner has in hand", flush=True)
+                print(
+                    f"waiting for {len(held)} runs that another runner has in hand",
+                    flush=True,
+                )
             time.sleep(WAIT if held else 0)
             todo, waiting = held, len(held)
     except BrokenProcessPool as error:
@@ -135,7 +160,9 @@ def _run_all(
         ) from error
     finally:
         if pool:
-            pool.shutdown(cancel_futures=True)  # after Ctrl-C, which all processes hear, no trial is begun
+            pool.shutdown(
+                cancel_futures=True
+            )  # after Ctrl-C, which all processes hear, no trial is begun
     if failed:
         raise FloatingPointError("; ".join(failed))
 
@@ -156,7 +183,10 @@ def _begin(threads: int) -> None:
 def _bar(plans: list[Plan], progress: bool) -> Iterator[tqdm]:
     """A bar over the trials, where there is a terminal; what is printed meanwhile stands above it."""
     hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    total, done = sum(len(plan.trials) for plan in plans), sum(plan.finished for plan in plans)
+    total, done = (
+        sum(len(plan.trials) for plan in plans),
+        sum(plan.finished for plan in plans),
+    )
     name = plans[0].name if len(plans) == 1 else f"{len(plans)} studies"
     with tqdm(total=total, initial=done, desc=name, unit="run", disable=hidden) as bar:
         above = not bar.disable and sys.stdout.isatty()

@@ -31,14 +31,21 @@ _SHAPES = {
     "base": {},
     # twice one thing
     "8 deep": {"model.depth": 8},
-    "192 wide": {"model.embed_dim": 192, "model.mlp_ratio": 1.0},  # its MLP as wide as the base's
+    "192 wide": {
+        "model.embed_dim": 192,
+        "model.mlp_ratio": 1.0,
+    },  # its MLP as wide as the base's
     "MLP 384": {"model.mlp_ratio": 4.0},
     # 4.1 times the work; "patch 4" is both
     "17 deep": {"model.depth": 17},
     "237 wide": {"model.embed_dim": 237, "model.mlp_ratio": 0.8102},
     "MLP 1512": {"model.mlp_ratio": 15.75},
     "patch 4": {"model.patch_size": 4},
-    "in proportion": {"model.depth": 6, "model.embed_dim": 162, "model.mlp_ratio": 2.03},
+    "in proportion": {
+        "model.depth": 6,
+        "model.embed_dim": 162,
+        "model.mlp_ratio": 2.03,
+    },
     "base, longer": {"times": 4},
 }
 
@@ -62,22 +69,50 @@ STUDY = Study(
     variants={
         name: {**changes, "lr": rate}
         for shape, changes in _SHAPES.items()
-        for name, rate in zip(at_rates(shape, _rates(shape)), _rates(shape), strict=True)
+        for name, rate in zip(
+            at_rates(shape, _rates(shape)), _rates(shape), strict=True
+        )
     },
     claims=(
         _ahead("twice the depth helps", "8 deep", "base"),
         _ahead("half the patch side helps, with no more parameters", "patch 4", "base"),
-        _ahead("twice the depth helps more than twice the width, which costs more", "8 deep", "192 wide"),
-        _ahead("at equal compute depth helps more than width", "17 deep", "237 wide"),
-        _ahead("at equal compute depth helps more than a wider MLP", "17 deep", "MLP 1512"),
-        _ahead("at equal compute depth helps more than smaller patches", "17 deep", "patch 4"),
-        _ahead("at equal compute a wider MLP helps more than width", "MLP 1512", "237 wide"),
-        _ahead("at equal compute smaller patches help more than width", "patch 4", "237 wide"),
-        _ahead("all scaled in proportion helps", "in proportion", "base", "Appendix D.2"),
         _ahead(
-            "at equal compute all in proportion helps more than width", "in proportion", "237 wide", "ours"
+            "twice the depth helps more than twice the width, which costs more",
+            "8 deep",
+            "192 wide",
         ),
-        _ahead("at equal compute depth helps more than longer training", "17 deep", "base, longer", "ours"),
+        _ahead("at equal compute depth helps more than width", "17 deep", "237 wide"),
+        _ahead(
+            "at equal compute depth helps more than a wider MLP", "17 deep", "MLP 1512"
+        ),
+        _ahead(
+            "at equal compute depth helps more than smaller patches",
+            "17 deep",
+            "patch 4",
+        ),
+        _ahead(
+            "at equal compute a wider MLP helps more than width", "MLP 1512", "237 wide"
+        ),
+        _ahead(
+            "at equal compute smaller patches help more than width",
+            "patch 4",
+            "237 wide",
+        ),
+        _ahead(
+            "all scaled in proportion helps", "in proportion", "base", "Appendix D.2"
+        ),
+        _ahead(
+            "at equal compute all in proportion helps more than width",
+            "in proportion",
+            "237 wide",
+            "ours",
+        ),
+        _ahead(
+            "at equal compute depth helps more than longer training",
+            "17 deep",
+            "base, longer",
+            "ours",
+        ),
     ),
     base=recipe(QUICK, epochs=2, **{"model.patch_size": 8}),
     n_train=40_000,  # 5,000 of them held out

@@ -10,10 +10,19 @@ from vitworkshop.studies.study import Study
 
 STUDY = Study(
     question="What do overlapping patches and a convolutional stem bring?",
-    variants={kind: {"model.patch_embed": kind} for kind in ("conv", "overlap", "stem")},
+    variants={
+        kind: {"model.patch_embed": kind} for kind in ("conv", "overlap", "stem")
+    },
     claims=(
-        Claim("a convolutional stem is ahead of one large convolution", "Xiao et al. 2021", "stem", "conv"),
-        Claim("overlapping patches are ahead of separate ones", "ours", "overlap", "conv"),
+        Claim(
+            "a convolutional stem is ahead of one large convolution",
+            "Xiao et al. 2021",
+            "stem",
+            "conv",
+        ),
+        Claim(
+            "overlapping patches are ahead of separate ones", "ours", "overlap", "conv"
+        ),
     ),
     source="not in the paper; Xiao et al. 2021",
 )

@@ -20,7 +20,9 @@ from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies.claim import Claim
 
-Look = Callable[[Any], dict] | None  # sees a trained model, and says what joins its row's "final"
+Look = (
+    Callable[[Any], dict] | None
+)  # sees a trained model, and says what joins its row's "final"
 # 96 wide, 4 deep, AdamW: the preset "laptop" of the first studies; one precision, so that machines compare
 QUICK = Recipe(
     "laptop",
@@ -53,18 +55,31 @@ class Job:
 
     def folder(self, variant: str, seed: int) -> Path:
         """Where one run keeps what it has: the variant's name without spaces, commas and colons."""
-        return self.out / f"{variant}-s{seed}".replace(" ", "-").replace(",", "").replace(":", "")
+        return self.out / f"{variant}-s{seed}".replace(" ", "-").replace(
+            ",", ""
+        ).replace(":", "")
 
     def train(
-        self, name: str, one: Recipe, data: Dataset, val: Dataset | None, start: nn.Module | None = None
+        self,
+        name: str,
+        one: Recipe,
+        data: Dataset,
+        val: Dataset | None,
+        start: nn.Module | None = None,
     ) -> dict:
         """The log of a training, or a part of it, that keeps what it has under this name; see `train_model`."""
         one, out = replace(one, name=f"{name}-s{one.seed}"), self.folder(name, one.seed)
-        how: dict[str, Any] = {"device": self.device, "budget_minutes": self.left, "progress": self.progress}
+        how: dict[str, Any] = {
+            "device": self.device,
+            "budget_minutes": self.left,
+            "progress": self.progress,
+        }
         return train_model(one, data, val, out=out, start=start, **how)
 
 
-def train_variant(study: Study, variant: str, seed: int, job: Job, look: Look = None) -> list[dict] | None:
+def train_variant(
+    study: Study, variant: str, seed: int, job: Job, look: Look = None
+) -> list[dict] | None:
     """Train one variant with one seed, or go on with it; None if the time was over before its end.
 
     A variant with "n_train" sees that many images; see `draw_images`.
@@ -77,9 +92,15 @@ def train_variant(study: Study, variant: str, seed: int, job: Job, look: Look = 
     return rows
 
 
-def prepare(study: Study, variant: str, seed: int, job: Job) -> tuple[Recipe, Dataset, Dataset | None]:
+def prepare(
+    study: Study, variant: str, seed: int, job: Job
+) -> tuple[Recipe, Dataset, Dataset | None]:
     """What a variant is trained by, on and, after each epoch, judged by."""
-    changes: dict[str, Any] = {**job.changes, **changes_of(study, variant, job), "seed": seed}
+    changes: dict[str, Any] = {
+        **job.changes,
+        **changes_of(study, variant, job),
+        "seed": seed,
+    }
     data = draw_images(job.data, changes.pop("n_train", None), seed)
     return recipe(study.base or QUICK, **changes), data, job.val
 
@@ -88,7 +109,9 @@ def changes_of(study: Study, variant: str, job: Job) -> dict:
     """What a variant changes, its "times" multiplied out: so many times the epochs of the base."""
     own = dict(study.variants[variant])
     if "times" in own:
-        epochs = own.pop("times") * job.changes.get("epochs", (study.base or QUICK).epochs)
+        epochs = own.pop("times") * job.changes.get(
+            "epochs", (study.base or QUICK).epochs
+        )
         own["epochs"] = max(1, round(epochs))
     return own
 
@@ -113,7 +136,9 @@ def draw_images(data: Dataset, n: int | None, seed: int) -> Dataset:
     if n is None:
         return data
     check_between("n_train", n, 1, len(data), " training images")
-    order = torch.randperm(len(data), generator=torch.Generator().manual_seed(derive_seed(seed, "n_train")))
+    order = torch.randperm(
+        len(data), generator=torch.Generator().manual_seed(derive_seed(seed, "n_train"))
+    )
     index = order[torch.arange(len(data)) % n]
     return replace(data, images=data.images[index], labels=data.labels[index])
 
@@ -124,16 +149,42 @@ def rows_of(log: dict, variant: str, changes: dict, seed: int) -> list[dict] | N
         return None
     first, last = log["epochs"][0], log["epochs"][-1]
     final = {name: last[name] for name in ("val_accuracy", "val_loss")}
-    row = {"variant": variant, "changes": changes, "seed": seed, "parameters": log["parameters"]}
-    row |= {"seconds": round(log["seconds"], 1), "hardware": log["hardware"], "precision": log["precision"]}
-    return [row | {"epochs": log["epochs"], "final": {**final, "first_val_accuracy": first["val_accuracy"]}}]
+    row = {
+        "variant": variant,
+        "changes": changes,
+        "seed": seed,
+        "parameters": log["parameters"],
+    }
+    row |= {
+        "seconds": round(log["seconds"], 1),
+        "hardware": log["hardware"],
+        "precision": log["precision"],
+    }
+    return [
+        row
+        | {
+            "epochs": log["epochs"],
+            "final": {**final, "first_val_accuracy": first["val_accuracy"]},
+        }
+    ]
 
 
 def make_row(
-    variant: str, changes: dict, seed: int, final: dict, seconds: float, device: torch.device
+    variant: str,
+    changes: dict,
+    seed: int,
+    final: dict,
+    seconds: float,
+    device: torch.device,
 ) -> dict:
     """The row of a run that `train_model` did not do, in float32."""
-    row = {"variant": variant, "changes": changes, "seed": seed, "seconds": round(seconds, 2), "final": final}
+    row = {
+        "variant": variant,
+        "changes": changes,
+        "seed": seed,
+        "seconds": round(seconds, 2),
+        "final": final,
+    }
     return row | {"hardware": describe_hardware(device), "precision": "fp32"}
 
 
@@ -151,23 +202,37 @@ class Study:
     """Runs that differ in one thing, repeated over seeds."""
 
     question: str
-    variants: dict[str, dict]  # what each changes in the base; "model.FIELD" changes the model
+    variants: dict[
+        str, dict
+    ]  # what each changes in the base; "model.FIELD" changes the model
     claims: tuple[Claim, ...] = ()
     base: Recipe | None = QUICK  # what they share; None where no recipe is followed
     seeds: tuple[int, ...] = (0, 1, 2)
-    choosing: tuple[int, ...] = ()  # seeds that choose learning rates and judge nothing; see `choosing`
+    choosing: tuple[
+        int, ...
+    ] = ()  # seeds that choose learning rates and judge nothing; see `choosing`
     noise: float = 0.0  # of the metric: rates that differ by no more are level
-    turns: tuple[Turn, ...] = ()  # the ways, one after another; all at once where it is empty
+    turns: tuple[
+        Turn, ...
+    ] = ()  # the ways, one after another; all at once where it is empty
     source: str = ""  # where the paper asks this
     data: str = "auto"  # the data set, unless the caller names another
-    sample: Callable[[], Dataset] | None = None  # of its own drawings, where each run draws them
-    n_train: int | None = None  # only that many images, the first ones; 0 where nothing is trained
+    sample: Callable[[], Dataset] | None = (
+        None  # of its own drawings, where each run draws them
+    )
+    n_train: int | None = (
+        None  # only that many images, the first ones; 0 where nothing is trained
+    )
     holdout: bool = True  # whether images are held out and judged
-    metric: str = "val_accuracy"  # the key of a run's "final" that the summary is made of
+    metric: str = (
+        "val_accuracy"  # the key of a run's "final" that the summary is made of
+    )
     measure: str = "accuracy on held-out training images; the test set is not read"
     curves: tuple[
         str, ...
     ] = ()  # of other variants the file of results tells how many epochs there were, no more
     # gives a variant's rows with a seed; None if the time was over before its end
     run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant
-    prepare: Callable[[Study, str, int, Job], tuple[Recipe, Dataset, Dataset | None]] = prepare
+    prepare: Callable[
+        [Study, str, int, Job], tuple[Recipe, Dataset, Dataset | None]
+    ] = prepare

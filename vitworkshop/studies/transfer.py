@@ -24,7 +24,15 @@ from vitlib.device import derive_seed, pick_device
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.study import QUICK, Job, Study, at_rates, initial_model, make_row, rows_of
+from vitworkshop.studies.study import (
+    QUICK,
+    Job,
+    Study,
+    at_rates,
+    initial_model,
+    make_row,
+    rows_of,
+)
 
 KNOWN = 6  # classes of the source; the others are the task
 SOURCE = 9_000  # pictures of either source
@@ -48,7 +56,9 @@ _VARIANTS: dict[str, dict[str, dict]] = {
 
 def _names(source: str, what: str) -> dict[str, float]:
     """The rows of one way to begin, each with its learning rate."""
-    rates = RATES["finetune"] if source != "scratch" else RATES.get(what, RATES["scratch"])
+    rates = (
+        RATES["finetune"] if source != "scratch" else RATES.get(what, RATES["scratch"])
+    )
     return dict(zip(at_rates(f"{source}: {what}", rates), rates, strict=True))
 
 
@@ -56,14 +66,26 @@ def of_classes(data: Dataset, first: int, last: int | None = None) -> Dataset:
     """The images of the classes from `first` to `last` (itself left out), their labels counted from 0."""
     classes = data.classes[first:last]
     mine = (data.labels >= first) & (data.labels < first + len(classes))
-    return replace(data, images=data.images[mine], labels=data.labels[mine] - first, classes=classes)
+    return replace(
+        data,
+        images=data.images[mine],
+        labels=data.labels[mine] - first,
+        classes=classes,
+    )
 
 
-def probe(x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor, seed: int) -> dict[str, float]:
+def probe(
+    x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor, seed: int
+) -> dict[str, float]:
     """Accuracy of ridge regression on features (n, D): with few pictures, the mean of many draws, and with all n."""
-    draws = [sample_shots(y, SHOTS, derive_seed(seed, "shots", i)) for i in range(DRAWS)]
+    draws = [
+        sample_shots(y, SHOTS, derive_seed(seed, "shots", i)) for i in range(DRAWS)
+    ]
     few = [few_shot(x[index], y[index], val_x, val_y)["accuracy"] for index in draws]
-    return {f"{SHOTS}-shot": statistics.fmean(few), "probe": few_shot(x, y, val_x, val_y)["accuracy"]}
+    return {
+        f"{SHOTS}-shot": statistics.fmean(few),
+        "probe": few_shot(x, y, val_x, val_y)["accuracy"],
+    }
 
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
@@ -71,13 +93,21 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
     rows, held_out, device = [], job.val or job.data, pick_device(job.device)
     base = replace(recipe(study.base or QUICK, **job.changes), seed=seed)
     task, val = of_classes(job.data, KNOWN), of_classes(held_out, KNOWN)
-    images, labels = split_validation(task.images, task.labels, min(PICTURES, len(task) - 1), seed)[1]
+    images, labels = split_validation(
+        task.images, task.labels, min(PICTURES, len(task) - 1), seed
+    )[1]
     few = replace(task, images=images, labels=labels)
     data, own_val = of_classes(job.data, 0, KNOWN), of_classes(held_out, 0, KNOWN)
     seen = min(SOURCE, len(data))  # pictures of the source
     source = None
 
-    def train(name: str, one: Recipe, data: Dataset, val: Dataset, start: nn.Module | None = None) -> Any:
+    def train(
+        name: str,
+        one: Recipe,
+        data: Dataset,
+        val: Dataset,
+        start: nn.Module | None = None,
+    ) -> Any:
         """The trained model; None if the time was over."""
         log = job.train(name, one, data, val, start)
         for row in rows_of(log, name, {}, seed) or []:
@@ -85,14 +115,20 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
             rows.append(row)
         return log["model"] if log["finished"] else None
 
-    def look(name: str, few: tuple[Tensor, Tensor], judged: tuple[Tensor, Tensor]) -> None:
+    def look(
+        name: str, few: tuple[Tensor, Tensor], judged: tuple[Tensor, Tensor]
+    ) -> None:
         """Add the rows of what ridge regression makes of features with their labels."""
         began = time.monotonic()
         found = probe(*few, *judged, seed)
         seconds = (time.monotonic() - began) / len(found)
         for what, accuracy in found.items():
             final = {"accuracy": accuracy}
-            rows.append(make_row(f"{name}: {what}", {}, seed, final, seconds, torch.device("cpu")))
+            rows.append(
+                make_row(
+                    f"{name}: {what}", {}, seed, final, seconds, torch.device("cpu")
+                )
+            )
 
     if variant != "scratch":
         if variant == "Drawn-10":
@@ -100,16 +136,27 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
             data, own_val = drawn.hold_out(len(drawn) - seen)
         data = replace(data, images=data.images[:seen], labels=data.labels[:seen])
         shape = replace(base.model, num_classes=len(data.classes))
-        source = train(f"{variant}: pre-training", replace(base, model=shape), data, own_val)
+        source = train(
+            f"{variant}: pre-training", replace(base, model=shape), data, own_val
+        )
         if source is None:
             return None
     for what, how in study.variants[variant].items():
         size, epochs = how.get("size", 32), PASSES
         epochs += round(base.epochs * seen / len(few)) if how.get("long") else 0
-        alike: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH, "crop": size // 8}
+        alike: dict[str, Any] = {
+            "epochs": epochs,
+            "batch_size": BATCH,
+            "crop": size // 8,
+        }
         if source is None:
-            shape, start = replace(base.model, num_classes=len(task.classes), img_size=size), None
-            one = replace(base, model=shape, randaugment=0, label_smoothing=0.0, **alike)
+            shape, start = (
+                replace(base.model, num_classes=len(task.classes), img_size=size),
+                None,
+            )
+            one = replace(
+                base, model=shape, randaugment=0, label_smoothing=0.0, **alike
+            )
         else:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derive_seed(seed, "head"))
@@ -122,7 +169,9 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
                 return None
     if source is None:  # two trivial ones
         source, variant = initial_model(base.model, seed).to(device), "untrained"
-        look("pixels", *((d.images.flatten(1).float(), d.labels) for d in (few, val)))  # (n, C H W)
+        look(
+            "pixels", *((d.images.flatten(1).float(), d.labels) for d in (few, val))
+        )  # (n, C H W)
     look(variant, *((features(source, d.images), d.labels) for d in (few, val)))
     return rows
 
@@ -137,19 +186,52 @@ def _probe_claim(what: str, source: str) -> Claim:
     """Of features, against two trivial ones."""
     says = f"{what}: features learned on {source} are ahead of an untrained model's and of pixels"
     trivial = (f"untrained: {what}", f"pixels: {what}")
-    return Claim(says, "Section 4.1", f"{source}: {what}", trivial, margin=0.02, metric="accuracy")
+    return Claim(
+        says,
+        "Section 4.1",
+        f"{source}: {what}",
+        trivial,
+        margin=0.02,
+        metric="accuracy",
+    )
 
 
-_ZERO, _ZERO_48, _SCRATCH = "six classes: zero head", "six classes: zero head, 48 px", "scratch: 32 px"
+_ZERO, _ZERO_48, _SCRATCH = (
+    "six classes: zero head",
+    "six classes: zero head, 48 px",
+    "scratch: 32 px",
+)
 _SIX = "pre-training on six other classes is ahead"
 _CLAIMS = (
-    _claim(f"{_SIX} of training from scratch, with the same fine-tuning", _ZERO, _SCRATCH, "Section 3.2"),
-    _claim(f"{_SIX} of training from scratch on as many pictures seen in all", _ZERO, "scratch: long"),
-    _claim("pre-training on Drawn-10 is ahead of training from scratch", "Drawn-10: zero head", _SCRATCH),
+    _claim(
+        f"{_SIX} of training from scratch, with the same fine-tuning",
+        _ZERO,
+        _SCRATCH,
+        "Section 3.2",
+    ),
+    _claim(
+        f"{_SIX} of training from scratch on as many pictures seen in all",
+        _ZERO,
+        "scratch: long",
+    ),
+    _claim(
+        "pre-training on Drawn-10 is ahead of training from scratch",
+        "Drawn-10: zero head",
+        _SCRATCH,
+    ),
     _claim(f"{_SIX} of pre-training on Drawn-10", _ZERO, "Drawn-10: zero head"),
-    _claim('fine-tuning at 48 px is ahead of 32 px ("often beneficial")', _ZERO_48, _ZERO, "Section 3.2"),
+    _claim(
+        'fine-tuning at 48 px is ahead of 32 px ("often beneficial")',
+        _ZERO_48,
+        _ZERO,
+        "Section 3.2",
+    ),
     _claim("from scratch, 48 px is ahead of 32 px too", "scratch: 48 px", _SCRATCH),
-    *(_probe_claim(w, of) for w in (f"{SHOTS}-shot", "probe") for of in ("six classes", "Drawn-10")),
+    *(
+        _probe_claim(w, of)
+        for w in (f"{SHOTS}-shot", "probe")
+        for of in ("six classes", "Drawn-10")
+    ),
 )
 
 STUDY = Study(

@@ -32,10 +32,24 @@ EXPLORERS = {
     "lab": ["rankings.js", "lab-panels.js", "lab-tour.js"],
     "attention": ["rankings.js"],
     "positions": [],
-    "way": ["rankings.js", "vit-lab.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"],
+    "way": [
+        "rankings.js",
+        "vit-lab.js",
+        "lens.js",
+        "way-steps.js",
+        "way-drawing.js",
+        "way-inside.js",
+    ],
 }
 SHARED = ["boot.js", "vit.js", "kernel.js", "pictures.js", "explorer.js"]
-FAR = ["vit-way.js", "foreign.js", "recipes.js", "microscope-work.js", "microscope-trust.js", "way-far.js"]
+FAR = [
+    "vit-way.js",
+    "foreign.js",
+    "recipes.js",
+    "microscope-work.js",
+    "microscope-trust.js",
+    "way-far.js",
+]
 
 
 class Explorer:
@@ -92,31 +106,61 @@ def explore(
         return _microscope(model, pictures, classes)
     model = check_runs_in_a_page(model)
     card = {"name": "your model", "config": {"num_classes": model.cfg.num_classes}}
-    script = web_script(model, card if classes is None else {**card, "classes": list(classes)})
+    script = web_script(
+        model, card if classes is None else {**card, "classes": list(classes)}
+    )
     size = model.cfg.image_shape[0]
-    check_images(images, f"n 3 {size} {size}", "load them with vl.load_image(path, size)")
+    check_images(
+        images, f"n 3 {size} {size}", "load them with vl.load_image(path, size)"
+    )
     files = [*SHARED, *EXPLORERS[kind], f"vit-{kind}.js"]
-    scores = scores_script("your model", model, pictures) if "rankings.js" in EXPLORERS[kind] else ""
+    scores = (
+        scores_script("your model", model, pictures)
+        if "rankings.js" in EXPLORERS[kind]
+        else ""
+    )
     made = ["photos.js", "lab-results.js", "scores-your model.js"]
     data = ["window.vitLab = { models: {} };", samples_script(pictures), script, scores]
     return _frame(f"vit-{kind}", 'model="your model" ', pictures, files, made, data)
 
 
-def _microscope(model: nn.Module | str | Path, pictures: dict[str, Tensor], classes) -> Explorer:
+def _microscope(
+    model: nn.Module | str | Path, pictures: dict[str, Tensor], classes
+) -> Explorer:
     """The microscope on another library's model or on a file."""
     small = {
-        name: resize(image[None].float(), (32, 32), mode="area")[0].byte() for name, image in pictures.items()
+        name: resize(image[None].float(), (32, 32), mode="area")[0].byte()
+        for name, image in pictures.items()
     }
     given = given_script(model, classes)
-    data = [given, dialect_script(), imagenet_script(), samples_script(small), photos_script(pictures)]
+    data = [
+        given,
+        dialect_script(),
+        imagenet_script(),
+        samples_script(small),
+        photos_script(pictures),
+    ]
     files = [*SHARED, *EXPLORERS["way"], *FAR, "vit-microscope.js"]
-    return _frame("vit-microscope", "", pictures, files, ["photos.js", "dialect.js", "imagenet.js"], data)
+    return _frame(
+        "vit-microscope",
+        "",
+        pictures,
+        files,
+        ["photos.js", "dialect.js", "imagenet.js"],
+        data,
+    )
 
 
-def _frame(tag: str, of: str, pictures, files: list[str], made: list[str], data: list[str]) -> Explorer:
+def _frame(
+    tag: str, of: str, pictures, files: list[str], made: list[str], data: list[str]
+) -> Explorer:
     """A page with one explorer and all that it loads: the package's files, and scripts that are made here."""
     head = f"window.vitHere = {json.dumps([*files, 'samples.js', *made])};"
-    parts = [head, *data, *((SCRIPTS / file).read_text(encoding="utf-8") for file in files)]
+    parts = [
+        head,
+        *data,
+        *((SCRIPTS / file).read_text(encoding="utf-8") for file in files),
+    ]
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
     return Explorer(
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light">'

@@ -31,7 +31,11 @@ __all__ = ["SCRIPTS", "export_web"]
 
 SCRIPTS = Path(__file__).parent  # where the JavaScript lies
 LIMIT = 1_600_000  # characters; about 600,000 weights
-PHOTOS = {name: 85 for name in SAMPLES if name not in ("brick", "camera", "galaxies", "grass", "gravel")}
+PHOTOS = {
+    name: 85
+    for name in SAMPLES
+    if name not in ("brick", "camera", "galaxies", "grass", "gravel")
+}
 PHOTOS["astronaut"] = 101  # WebP's quality; 101 loses nothing
 
 
@@ -64,7 +68,9 @@ def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
     Source: chapter 09.
     """
     text = web_script(model, card)
-    return write_atomic(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
+    return write_atomic(
+        Path(path), lambda place: place.write_text(text, encoding="utf-8")
+    )
 
 
 def web_script(model: nn.Module, card: dict) -> str:
@@ -74,11 +80,18 @@ def web_script(model: nn.Module, card: dict) -> str:
     config = asdict(model.cfg)
     check_plain(model.cfg, in_chans=3)
     if not isinstance(model.cfg.img_size, int):
-        raise ValueError(f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)")
+        raise ValueError(
+            f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)"
+        )
     card, raw = card_of(model, card)
     halves = load(raw)
     state = {name: halves[name] for name in model.state_dict()}  # in the model's order
-    weights = torch.cat([value.flatten() for value in state.values()]).numpy().astype("<f2").tobytes()
+    weights = (
+        torch.cat([value.flatten() for value in state.values()])
+        .numpy()
+        .astype("<f2")
+        .tobytes()
+    )
     made = {
         "config": config,
         "classes": class_names({**card, "config": config}),
@@ -103,9 +116,23 @@ def web_script(model: nn.Module, card: dict) -> str:
 def _check_card(card: dict) -> None:
     """Refuse a card without a name, or with what a script does not hold."""
     final = card.get("final", {})
-    kinds = {"name": str, "dataset": str | None, "recipe": dict, "final": dict, "classes": list | tuple}
-    wrong = [key for key, kind in kinds.items() if key in card and not isinstance(card[key], kind)]
-    if wrong or not card.get("name") or not isinstance(final.get("test_accuracy", 0), int | float):
+    kinds = {
+        "name": str,
+        "dataset": str | None,
+        "recipe": dict,
+        "final": dict,
+        "classes": list | tuple,
+    }
+    wrong = [
+        key
+        for key, kind in kinds.items()
+        if key in card and not isinstance(card[key], kind)
+    ]
+    if (
+        wrong
+        or not card.get("name")
+        or not isinstance(final.get("test_accuracy", 0), int | float)
+    ):
         what = wrong[0] if wrong else "final" if card.get("name") else "name"
         raise ValueError(
             f"expected a card as load_pretrained gives it, got {what} {card.get(what)!r:.60}; mend that"
@@ -120,24 +147,38 @@ def _check_card(card: dict) -> None:
 def sample_pictures() -> dict[str, Tensor]:
     """The sample photographs, and one drawing of each class of Drawn-10, called "drawn boat" and so on."""
     images, labels = load_drawn10("test", n=200)
-    drawn = {f"drawn {name}": images[(labels == k).nonzero()[0, 0]] for k, name in enumerate(DRAWN10_CLASSES)}
+    drawn = {
+        f"drawn {name}": images[(labels == k).nonzero()[0, 0]]
+        for k, name in enumerate(DRAWN10_CLASSES)
+    }
     return {name: sample_image(name, 32) for name in PHOTOS} | drawn
 
 
 def samples_script(pictures: dict[str, Tensor]) -> str:
     """Pictures to try, as a script: `window.vitSamples[name]`, the bytes (3, H, W) in base64."""
-    coded = {name: base64.b64encode(image.numpy().tobytes()).decode() for name, image in pictures.items()}
+    coded = {
+        name: base64.b64encode(image.numpy().tobytes()).decode()
+        for name, image in pictures.items()
+    }
     return f"window.vitSamples = {json.dumps(coded)};\n"
 
 
-def scores_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor]) -> str:
+def scores_script(
+    name: str, model: VisionTransformer, pictures: dict[str, Tensor]
+) -> str:
     """`window.vitScores[name][picture][explanation]`, a number a patch: what needs gradients, which a page has not."""
     images = normalize(torch.stack(list(pictures.values())))
     found: dict[str, dict[str, list[float]]] = {picture: {} for picture in pictures}
     for explanation in GRADIENTS:
-        for picture, scores in zip(pictures, patch_scores(explanation, model, images), strict=True):
-            found[picture][explanation] = [float(f"{score:.3g}") for score in scores.tolist()]
-    return f"(window.vitScores ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n".replace("</", "<\\/")
+        for picture, scores in zip(
+            pictures, patch_scores(explanation, model, images), strict=True
+        ):
+            found[picture][explanation] = [
+                float(f"{score:.3g}") for score in scores.tolist()
+            ]
+    return f"(window.vitScores ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n".replace(
+        "</", "<\\/"
+    )
 
 
 @torch.no_grad()
@@ -160,10 +201,14 @@ def turning_patches(model: VisionTransformer, image: Tensor) -> list[int]:
     return []
 
 
-def turns_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor]) -> str:
+def turns_script(
+    name: str, model: VisionTransformer, pictures: dict[str, Tensor]
+) -> str:
     """`window.vitTurns[name][picture]`: the patches that change a picture's answer, for the dare."""
     found = {
-        picture: places for picture, image in pictures.items() if (places := turning_patches(model, image))
+        picture: places
+        for picture, image in pictures.items()
+        if (places := turning_patches(model, image))
     }
     return f"(window.vitTurns ??= {{}})[{json.dumps(name)}] = {json.dumps(found)};\n"
 
@@ -171,10 +216,18 @@ def turns_script(name: str, model: VisionTransformer, pictures: dict[str, Tensor
 def dialect_script() -> str:
     """`window.vitDialect`: the names by which `load_weights` knows a model's parts, for `foreign.js`."""
     made = {
-        name.lower(): getattr(foreign, name).pattern for name in ("AVERAGED", "OURS", "HEAD", "DINO_HEAD")
+        name.lower(): getattr(foreign, name).pattern
+        for name in ("AVERAGED", "OURS", "HEAD", "DINO_HEAD")
     }
-    names = [(pattern, re.sub(r"\\(\d)", r"$\1", new)) for pattern, new in foreign.NAMES.items()]
-    made |= {"libraries": foreign.LIBRARIES, "names": names, "absent": list(foreign.ABSENT.items())}
+    names = [
+        (pattern, re.sub(r"\\(\d)", r"$\1", new))
+        for pattern, new in foreign.NAMES.items()
+    ]
+    made |= {
+        "libraries": foreign.LIBRARIES,
+        "names": names,
+        "absent": list(foreign.ABSENT.items()),
+    }
     return f"window.vitDialect = {json.dumps(made | {'no_such': foreign.NO_SUCH})};\n"
 
 
@@ -194,7 +247,9 @@ def photos_script(pictures: dict[str, Tensor] | None = None) -> str:
     images = pictures or {name: sample_image(name, 224) for name in PHOTOS}
     for name, image in images.items():
         bgr = np.ascontiguousarray(image.numpy()[::-1].transpose(1, 2, 0))  # (H, W, C)
-        _, data = cv2.imencode(".webp", bgr, [cv2.IMWRITE_WEBP_QUALITY, PHOTOS.get(name, 101)])
+        _, data = cv2.imencode(
+            ".webp", bgr, [cv2.IMWRITE_WEBP_QUALITY, PHOTOS.get(name, 101)]
+        )
         coded[name] = base64.b64encode(data.tobytes()).decode()
     return f"window.vitPhotos = {json.dumps(coded)};\n"
 
@@ -204,20 +259,44 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
     is_model = isinstance(source, nn.Module)
     found = foreign.find_vit(source.state_dict() if is_model else read_weights(source))
     foreign.check_parts([*found.state, *found.beside], found.library)
-    pooler = "head.2.weight" not in found.state  # which only a head reads; its names are an MLP head's
-    kept = {key: value for key, value in found.state.items() if not (pooler and key.startswith("head.0."))}
+    pooler = (
+        "head.2.weight" not in found.state
+    )  # which only a head reads; its names are an MLP head's
+    kept = {
+        key: value
+        for key, value in found.state.items()
+        if not (pooler and key.startswith("head.0."))
+    }
     state = {key: value.half().contiguous() for key, value in kept.items()}
-    check_finite(state, torch.float16, "it holds numbers that float16 has not; scale them")
-    told = {} if is_model else beside(source, foreign.sizes_of(found.state).get("embed_dim"))
+    check_finite(
+        state, torch.float16, "it holds numbers that float16 has not; scale them"
+    )
+    told = (
+        {}
+        if is_model
+        else beside(source, foreign.sizes_of(found.state).get("embed_dim"))
+    )
     if is_model:  # what no weights tell, as a config.json does
         config = getattr(source, "config", None)
-        told = config.to_dict() if hasattr(config, "to_dict") else dict(getattr(source, "pretrained_cfg", {}))
-        norms = [part.eps for part in source.modules() if isinstance(part, nn.LayerNorm)]
+        told = (
+            config.to_dict()
+            if hasattr(config, "to_dict")
+            else dict(getattr(source, "pretrained_cfg", {}))
+        )
+        norms = [
+            part.eps for part in source.modules() if isinstance(part, nn.LayerNorm)
+        ]
         parts = (getattr(part, "num_heads", None) for part in source.modules())
         heads = [number for number in parts if isinstance(number, int)]
-        told |= {"layer_norm_eps": norms[0]} | ({"num_attention_heads": heads[0]} if heads else {})
+        told |= {"layer_norm_eps": norms[0]} | (
+            {"num_attention_heads": heads[0]} if heads else {}
+        )
         told |= {"global_pool": getattr(source, "global_pool", "token")}
-    told |= {"library": found.library} | ({} if classes is None else {"classes": list(classes)})
+    told |= {"library": found.library} | (
+        {} if classes is None else {"classes": list(classes)}
+    )
     name = type(source).__name__ if is_model else Path(source).name
     given = {"name": name, "told": told, "file": base64.b64encode(save(state)).decode()}
-    return f"window.vitGiven = {json.dumps(given, default=str)};\n".replace("</", "<\\/")
+    return f"window.vitGiven = {json.dumps(given, default=str)};\n".replace(
+        "</", "<\\/"
+    )
