@@ -1,7 +1,7 @@
 """What the run of a chapter depends on, so that a change elsewhere does not run it again.
 
-That is every module of the book's packages that it can import, itself or by way of others, what it names of those that
-`vitlib` loads late, and the studies, results and exercises it names.
+That is every module of the book's packages that it imports, itself or by way of others, and the studies, results and
+exercises it names. `vitlib` and `vitlib.viz` are front doors: of all that they offer, what is named counts.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGES = ("vitlib", "vitworkshop")
+DOORS = {"vitlib": "vitlib/__init__.py", "vitlib.viz": "vitlib/viz/__init__.py"}
 REGISTRY = "vitworkshop/studies/registry.py"  # imports all studies; a chapter depends on those that it names
 
 
@@ -63,23 +64,42 @@ def files_of(root: Path, name: str) -> Iterator[Path]:
         )
 
 
-def modules(root: Path, code: str) -> set[Path]:
-    """The files of the packages under `root` that may be imported when the code runs."""
-    found: set[Path] = set()
-    todo = [code]
+@cache
+def offered(door: Path) -> dict[str, str]:
+    """What a package's front door offers: public name -> the module that it comes from, at once or late (`_LATE`)."""
+    text = door.read_text(encoding="utf-8")
+    imports = (
+        node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)
+    )
+    names = {alias.name: str(node.module) for node in imports for alias in node.names}
+    return names | dict(re.findall(r'^    "(\w+)": "([\w.]+)",$', text, re.M))
+
+
+def imported(root: Path, code: str) -> set[str]:
+    """The modules that code imports, and those behind the names that it says of a front door."""
+    words = set(re.findall(r"\w+", code))
+    todo = [name for name in read(code)[0] if name.split(".")[0] in PACKAGES]
+    found = set(todo)
     while todo:
-        names = [name for name in read(todo.pop())[0] if name.split(".")[0] in PACKAGES]
-        new = {file for name in names for file in files_of(root, name)} - found
-        found |= new
-        todo += [file.read_text(encoding="utf-8") for file in new - {root / REGISTRY}]
+        if door := DOORS.get(todo.pop()):
+            names = offered(root / door).items()
+            behind = {home for name, home in names if name in words} - found
+            todo += behind
+            found |= behind
     return found
 
 
-def late(root: Path, code: str) -> list[str]:
-    """The imports behind what code names of those that `vitlib` loads when they are first used (`_LATE`)."""
-    table = (root / "vitlib/__init__.py").read_text(encoding="utf-8")
-    homes = re.findall(r'^    "(\w+)": "([\w.]+)",$', table, re.M)
-    return [f"import {home}" for name, home in homes if re.search(rf"\b{name}\b", code)]
+def modules(root: Path, code: str) -> set[Path]:
+    """The files of the packages under `root` that count when the code runs."""
+    shut = {root / each for each in (*DOORS.values(), REGISTRY)}
+    found: set[Path] = set()
+    todo = [code]
+    while todo:
+        names = imported(root, todo.pop())
+        new = {file for name in names for file in files_of(root, name)} - found
+        found |= new
+        todo += [file.read_text(encoding="utf-8") for file in new - shut]
+    return found
 
 
 def depends_on(notebook: Path, root: Path) -> list[Path]:
@@ -106,7 +126,7 @@ def depends_on(notebook: Path, root: Path) -> list[Path]:
     also += [f"import vitworkshop.exercises.ch{number}" for number in sorted(numbers)]
     if "subprocess" in code:  # it calls the command line
         also.append("import vitlib.__main__")
-    found = modules(root, "\n".join([code, *also, *late(root, code)]))
+    found = modules(root, "\n".join([code, *also]))
     for file in found - {root / REGISTRY}:
         named = named | read(file.read_text(encoding="utf-8"))[1]
     for file in root.glob("vitlib/results/*"):

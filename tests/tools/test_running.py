@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,25 +10,31 @@ import pytest
 from jupyter_cache import get_cache
 
 from tools import build, recorded, refresh
-from tools.depends import depends_on
+from tools.depends import code_of, depends_on
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = {
     "vitlib/__init__.py": """
-from vitlib.a import f
+from vitlib.a import make
+from vitlib.unsaid import g
 if TYPE_CHECKING:
     import vitlib.other
 _LATE = {
     "late": "vitlib.late",
+    "viz": "vitlib.viz",
 }
 """,
     "vitlib/__main__.py": "import vitworkshop.cli",
-    "vitlib/a.py": "def f():\n    import vitlib.room.b",
+    "vitlib/a.py": "def make():\n    import vitlib.room.b",
     "vitlib/late.py": "",
     "vitlib/other.py": "",
     "vitlib/room/__init__.py": "NAME = 'inside'",
     "vitlib/room/b.py": "",
     "vitlib/room/other.py": "",
+    "vitlib/unsaid.py": "",
+    "vitlib/viz/__init__.py": "from vitlib.viz.curves import draw\nfrom vitlib.viz.maps import show",
+    "vitlib/viz/curves.py": "",
+    "vitlib/viz/maps.py": "",
     "vitlib/viz/look.mplstyle": "",
     "vitworkshop/cli.py": "",
     "vitworkshop/exercises/ch03.py": "import vitlib.other",
@@ -40,9 +47,10 @@ _LATE = {
         for name in ("named-one", "run-s1", "other", "inside")
     },
 }
-ALWAYS = {
-    *(f"vitlib/{name}.py" for name in ("__init__", "a", "room/__init__", "room/b")),
-    *("vitlib/results/inside.json", "vitlib/viz/look.mplstyle"),
+ALWAYS = {"vitlib/__init__.py", "vitlib/viz/look.mplstyle"}
+OF_MAKE = {
+    *(f"vitlib/{name}.py" for name in ("a", "room/__init__", "room/b")),
+    "vitlib/results/inside.json",
 }
 
 
@@ -105,8 +113,24 @@ def book(tmp_path, monkeypatch) -> Path:
     ("code", "more"),
     [
         ("import vitlib as vl", set()),
+        ("import vitlib as vl\nvl.make()", OF_MAKE),
+        ("from vitlib import make", OF_MAKE),
+        (
+            "import vitlib as vl\nvl.viz.draw()",
+            {"vitlib/viz/__init__.py", "vitlib/viz/curves.py"},
+        ),
+        (
+            "from vitlib.viz import maps",
+            {"vitlib/viz/__init__.py", "vitlib/viz/maps.py"},
+        ),
         ("import vitlib as vl\nvl.late()", {"vitlib/late.py"}),
-        ("%pip install x\nfrom vitlib.room import other", {"vitlib/room/other.py"}),
+        (
+            "%pip install x\nfrom vitlib.room import other",
+            {
+                *("vitlib/room/__init__.py", "vitlib/room/other.py"),
+                "vitlib/results/inside.json",
+            },
+        ),
         (
             "from vitworkshop.studies.registry import STUDIES\nSTUDIES['named-one']\nimport vitlib",
             {
@@ -117,7 +141,7 @@ def book(tmp_path, monkeypatch) -> Path:
                 *("vitlib/other.py", "vitlib/results/named-one.json"),
             },
         ),
-        ("import vitlib\nf'run-s{vitlib}'", {"vitlib/results/run-s1.json"}),
+        ("import vitlib\nsome = f'run-s{vitlib}'", {"vitlib/results/run-s1.json"}),
         ("import vitlib, subprocess", {"vitlib/__main__.py", "vitworkshop/cli.py"}),
         (
             'import vitlib as vl\nvl.late("03.1", None)',
@@ -126,7 +150,10 @@ def book(tmp_path, monkeypatch) -> Path:
         ("files = !ls", set(PACKAGE)),
         (
             "import vitlib\nvitlib.list_pretrained()",
-            {f"vitlib/results/{n}.json" for n in ("named-one", "run-s1", "other")},
+            {
+                f"vitlib/results/{n}.json"
+                for n in ("named-one", "run-s1", "other", "inside")
+            },
         ),
     ],
 )
@@ -142,11 +169,11 @@ def test_a_chapter_depends_on_what_it_can_import_and_names(book, code, more):
 def test_no_chapter_depends_on_the_command_line_or_on_all_studies():
     for path in sorted((ROOT / "book").glob("*.ipynb")):
         found = {file.relative_to(ROOT).as_posix() for file in depends_on(path, ROOT)}
-        assert {
-            "vitlib/__init__.py",
-            "vitlib/model/vit.py",
-            "vitlib/viz/__init__.py",
-        } <= found
+        assert {"vitlib/__init__.py", "vitlib/viz/__init__.py"} <= found
+        draws = re.search(
+            "vitlib.viz.curves|curve_panels|learning_curves|plot_lines", code_of(path)
+        )
+        assert bool(draws) == ("vitlib/viz/curves.py" in found)
         assert path.stem[:2] in ("12", "16") or "vitworkshop/cli/train.py" not in found
         assert sum(file.startswith("vitworkshop/studies/") for file in found) < 18
 
@@ -176,13 +203,13 @@ def test_a_chapter_runs_again_when_what_it_depends_on_changed(book, monkeypatch)
     (book / "01.ipynb").write_text(
         notebook("name = 'import vitlib.room.other'\nprint('as it was')")
     )
-    (book / "02.ipynb").write_text(notebook("import vitlib\nprint(2)"))
+    (book / "02.ipynb").write_text(notebook("import vitlib\nprint(vitlib.make)"))
     assert run_all() == ["01.ipynb", "02.ipynb"] and run_all() == []
     (package / "other.py").write_text("# nobody's")
     assert run_all() == []
     (package / "room/b.py").write_text("# changed")
     assert run_all() == ["02.ipynb"]
-    (book / "01.ipynb").write_text(notebook("import vitlib\nprint(1)"))
+    (book / "01.ipynb").write_text(notebook("import vitlib\nprint(vitlib.make())"))
     assert run_all() == ["01.ipynb"]
     (package / "a.py").write_text("import vitlib.other")
     assert run_all() == ["01.ipynb", "02.ipynb"]
