@@ -21,7 +21,7 @@ STAMP := $(VENV)/made-from-$(shell { cat requirements.txt; grep '^packages' pypr
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test serve pdf lab clean venv set-url refresh bench campaign mutants lock colab class bundle
+.PHONY: help book test check chapter serve pdf lab clean venv set-url refresh bench campaign mutants lock colab class bundle
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -38,6 +38,12 @@ book: $(STAMP)  ## build the book (first time: sets everything up)
 
 test: $(STAMP)  ## run every check: package, notebooks, book, browser
 	@$(BIN)/python -m tools.check
+
+check: $(STAMP)  ## style, types and the quick tests of the package: a few minutes
+	@$(BIN)/python -m tools.check --quick
+
+chapter: $(STAMP)  ## run one chapter, store what it printed, ask all of it: make chapter N=05
+	@$(BIN)/python -m tools.chapter $(N)
 
 serve: book  ## build the book and show it at http://localhost:8000
 	@echo "The book is at http://localhost:$(PORT)  (Ctrl-C stops)"

@@ -17,6 +17,11 @@ CHROMIUM = chromium()
 ELSEWHERE = re.compile(r"^(?!https?://127\.0\.0\.1[:/]|(?:about|blob|data|file):)")
 PAGES = [*toc_pages(), "search", "genindex"]
 
+# What sticks out of the screen
+STICKS_OUT = """width => document.documentElement.scrollWidth <= width ? [] :
+    [...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > width + 1
+        && !e.parentElement.closest('pre, table, .math')).map(e => e.outerHTML.slice(0, 150)).concat('the page')"""
+
 needs_browser = [
     pytest.mark.browser,
     pytest.mark.skipif(

@@ -1,17 +1,19 @@
-"""What all tests share: the reference library timm (with or without torchvision) and the run that enforces shapes.
+"""What all tests share: shapes that are enforced, samples drawn by the date, the reference library timm.
 
-Two environment variables change a run:
-
-- ``VITLIB_TYPECHECK=1`` checks every annotated shape in both packages with jaxtyping and beartype. Tests marked
-  ``errors`` are left out, because the checker would raise before the code under test can.
-- ``VITLIB_DATA`` names the folder that holds ``cifar-10-batches-bin/``, as everywhere in the book.
+Every annotated shape in both packages is checked by jaxtyping and beartype, but not under tests marked ``errors`` and
+``slow``: the checker would raise before the code under test can, and takes its time. Of tests marked ``sampled(n)`` one
+in n runs each day, which ones is drawn by the date; ``EVERY=1`` runs all. ``VITLIB_DATA`` names the folder that holds
+``cifar-10-batches-bin/``, as everywhere in the book.
 """
 
 import importlib.util
 import os
 import signal
 import sys
+import zlib
+from datetime import date
 
+import jaxtyping
 import pytest
 from browsing import address, axe, browser, visited  # noqa: F401 - fixtures
 from hypothesis import HealthCheck, settings
@@ -19,16 +21,15 @@ from hypothesis import HealthCheck, settings
 # A shell that runs the tests in the background ignores Ctrl-C, and so would they and the processes that they interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-TYPECHECK = os.environ.get("VITLIB_TYPECHECK") == "1"
+early = {"vitlib", "vitworkshop"} & sys.modules.keys()
+assert not early, f"{early} is imported before the hook: its shapes go unchecked"
+jaxtyping.install_import_hook(["vitlib", "vitworkshop"], "typechecker.check")
 
-if TYPECHECK:
-    from jaxtyping import install_import_hook
-
-    early = {"vitlib", "vitworkshop"} & sys.modules.keys()
-    assert not early, (
-        f"{early} is imported before the hook, and what it holds would not be checked"
-    )
-    install_import_hook(["vitlib", "vitworkshop"], "typechecker.check")
+# Workers inherit it: all of them draw by one day, also at midnight
+os.environ.setdefault("SAMPLE_DAY", str(date.today().toordinal()))
+UNCHECKED = ("errors", "slow")
+PLAIN = jaxtyping.config.jaxtyping_disable  # by JAXTYPING_DISABLE=1
+ASKED_FOR = ("weekly", "network", "campaign")
 
 # The same examples in every run, and no deadline: a shared machine is slow now and then.
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=50)
@@ -46,16 +47,36 @@ def pytest_configure(config):
     )
 
 
+def is_drawn(item: pytest.Item) -> bool:
+    """Whether a test is in today's sample; one that is not ``sampled`` always is."""
+    marker = item.get_closest_marker("sampled")
+    if marker is None or os.environ.get("EVERY") == "1":
+        return True
+    (n,) = marker.args
+    return zlib.crc32(item.nodeid.encode()) % n == int(os.environ["SAMPLE_DAY"]) % n
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leaves tests marked ``errors`` out of the run that enforces shapes, and others where they are not asked for."""
+    """Leaves out what is not asked for, and what is not in today's sample."""
     asked = config.option.markexpr
-    without = ["errors"] * TYPECHECK + [
-        name for name in ("weekly", "network", "campaign") if name not in asked
+    left_out = [
+        item
+        for item in items
+        if any(item.get_closest_marker(name) for name in ASKED_FOR if name not in asked)
+        or not is_drawn(item)
     ]
-    left_out = [item for item in items if any(map(item.get_closest_marker, without))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        left = set(left_out)
+        items[:] = [item for item in items if item not in left]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Turns the checking of shapes off under the tests that it would disturb."""
+    free = PLAIN or any(map(item.get_closest_marker, UNCHECKED))
+    jaxtyping.config.update("jaxtyping_disable", free)
+    return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -210,27 +210,28 @@ def report_failure(path: Path, traceback: str) -> None:
         print(f"    {line}")
 
 
-def run_notebooks() -> bool:
-    """Fills the cache with every notebook that is not in it; says whether all of them ran."""
+def run_notebooks(asked: list[Path] | None = None) -> bool:
+    """Fills the cache with these notebooks, or all, as far as they are not in it; says whether they ran."""
     from jupyter_cache import get_cache
 
+    BUILD.mkdir(exist_ok=True)
     cache = get_cache(str(CACHE))
-    paths = sorted((ROOT / "book").glob("*.ipynb"))
-    wanted = {str(path) for path in paths}
+    every = sorted((ROOT / "book").glob("*.ipynb"))
+    paths, wanted = asked or every, {str(path) for path in every}
     for record in cache.list_project_records():
         if record.uri not in wanted:
             cache.remove_nb_from_project(record.pk)
-    keys = {path.name: chapter_key(path) for path in paths}
     known = json.loads(KEYS.read_text()) if KEYS.exists() else {}
+    keys = {path.name: chapter_key(path) for path in paths}
     for path in paths:
         cache.add_nb_to_project(str(path))
         if keys[path.name] != known.get(path.name):
-            for record in [
-                one for one in cache.list_cache_records() if one.uri == str(path)
-            ]:
-                cache.remove_cache(record.pk)
-    KEYS.write_text(json.dumps(keys, indent=1))
-    todo = [record.uri for record in cache.list_unexecuted()]
+            for record in cache.list_cache_records():
+                if record.uri == str(path):
+                    cache.remove_cache(record.pk)
+    KEYS.write_text(json.dumps(known | keys, indent=1))
+    uris = {str(path) for path in paths}
+    todo = [one.uri for one in cache.list_unexecuted() if one.uri in uris]
     if not todo:
         print(f"Notebooks: all {len(paths)} are in the cache.", flush=True)
         return True
@@ -305,7 +306,6 @@ def main() -> int:
     STATE.unlink(
         missing_ok=True
     )  # until this build is done, the last one is not known to be good
-    BUILD.mkdir(exist_ok=True)
     if not run_notebooks():
         print("\nThe book was not built: a notebook failed (see above).")
         return 1

@@ -1,12 +1,12 @@
 """Runs every check of the book and counts them.
 
     python -m tools.check           (or: make test)
+    python -m tools.check --quick   (or: make check): style, types, and the package without its slow tests
 
-The checks are ruff, on style and on layout; the types; the package's tests, with every annotated shape enforced; those
-of error messages and the slow ones, without; the build of the book in both languages, which runs each chapter; how long
-they are to read; nbval, which compares the printed text of that run where it is tagged `nbval-check-output`; and the
-tests of the built book, in a headless browser where there is one. All of them run, whichever fails; what each printed
-is in `_build/checks/`.
+The checks are ruff, on style and on layout; the types; the package's tests, with every annotated shape enforced; the
+build of the book in both languages, which runs each chapter; how long they are to read; nbval, which compares the
+printed text of that run where it is tagged `nbval-check-output`; and the tests of the built book, in a headless browser
+where there is one. All of them run, whichever fails; what each printed is in `_build/checks/`.
 """
 
 from __future__ import annotations
@@ -45,21 +45,19 @@ NBVAL = ["-p", "tools.recorded", "--nbval-lax"]
 CHAPTERS = sorted(
     str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb")
 )
-CHECKS: dict[
-    str, tuple[list[str], dict[str, str]]
-] = {  # python -m ..., with these variables set
+CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with these
     "ruff": (["ruff", "check", "."], {}),
     "layout": (["ruff", "format", "--check", "."], {}),
     "types": (["pyrefly", "check"], {}),
-    "package": (
-        [*PYTEST, *PACKAGE, "-m", "not errors and not slow"],
-        {"VITLIB_TYPECHECK": "1"},
-    ),
-    "errors": ([*PYTEST, *PACKAGE, "-m", "errors or slow"], {}),
+    "package": ([*PYTEST, *PACKAGE], {}),
     "build": (["tools.build"], {"LANGUAGES": "en,zh"}),
     "lengths": (["page.lengths"], {}),
     "notebooks": ([*PYTEST, *NBVAL, *CHAPTERS], {}),
     "book": ([*PYTEST, *OF_THE_BOOK], {}),
+}
+QUICK = {
+    **{name: CHECKS[name] for name in ("ruff", "layout", "types")},
+    "package": ([*PYTEST, *PACKAGE, "-m", "not slow"], {}),
 }
 
 
@@ -119,7 +117,8 @@ def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     for old in REPORTS.iterdir():
         old.unlink()
-    results = {name: run(name, *check) for name, check in CHECKS.items()}
+    checks = QUICK if "--quick" in sys.argv[1:] else CHECKS
+    results = {name: run(name, *check) for name, check in checks.items()}
     print("\n" + "=" * 95)
     for name, found in results.items():
         print(

@@ -48,12 +48,18 @@ def refresh(path: Path) -> bool:
     return True
 
 
-def main() -> int:
-    """Refreshes every chapter and returns the exit status."""
-    paths = chapters()
+def store(paths: list[Path]) -> list[str]:
+    """Refreshes these notebooks; returns the names of those that the build has not run as they are now."""
     stale = [path.name for path in paths if not refresh(path)]
     nbstripout = Path(sys.executable).with_name("nbstripout")
     subprocess.run([str(nbstripout), *STRIP, *map(str, paths)], check=True)
+    return stale
+
+
+def main() -> int:
+    """Refreshes every chapter and returns the exit status."""
+    paths = chapters()
+    stale = store(paths)
     missing = f" Not run yet: {', '.join(stale)}." if stale else ""
     print(f"Refreshed {len(paths) - len(stale)} notebooks.{missing}")
     return 1 if stale else 0

@@ -6,6 +6,7 @@ import re
 import pytest
 from browsing import (
     CONTRAST,
+    STICKS_OUT,
     built,
     check_letters,
     check_map,
@@ -19,10 +20,7 @@ from page.browser import HTML
 
 pytestmark = needs_browser
 
-# What sticks out of the screen, pictures that are stretched
-STICKS_OUT = """width => document.documentElement.scrollWidth <= width ? [] :
-    [...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > width + 1
-        && !e.parentElement.closest('pre, table, .math')).map(e => e.outerHTML.slice(0, 150)).concat('the page')"""
+# Pictures that are stretched
 STRETCHED = """() => [...document.images].filter(image => image.naturalHeight && image.offsetWidth).map(image => {
     const style = getComputedStyle(image);
     const inner = (size, ...edges) => size - edges.reduce((sum, edge) => sum + parseFloat(style[edge]), 0);

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from browsing import (
     CHROMIUM,
+    PAGES,
+    STICKS_OUT,
     built,
     check_letters,
     check_map,
@@ -29,6 +31,7 @@ OURS = "Patch by Patch Sans"
 FAMILIES = {  # a file of the family, and Debian's package
     "DejaVu Sans": ("DejaVuSans.ttf", "fonts-dejavu-core"),
     "Noto Sans": ("NotoSans-Regular.ttf", "fonts-noto-core"),
+    "Noto Sans CJK SC": ("NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
     "Liberation Sans": ("LiberationSans-Regular.ttf", "fonts-liberation"),
 }
 FOLDERS = [
@@ -115,3 +118,16 @@ def test_letters_are_the_books_own_and_can_be_read(alone, address):
                 show(tab, width=width)
                 check_map(tab, width)
                 assert check_letters(tab, width) or name == "book/map"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page == "genindex" else pytest.mark.sampled(8))
+        for page in PAGES
+    ],
+)
+def test_a_page_fits_a_phone(alone, address, page):
+    browser, *_ = alone
+    with opened(browser, f"{address}/{built(page)}", width=390) as (tab, _):
+        assert tab.evaluate(STICKS_OUT, 390) == []

@@ -272,6 +272,7 @@ OF_A_MODEL = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bug", OF_A_MODEL)
 def test_a_bug_of_a_model_is_found_by_name(bug):
     model, checks = OF_A_MODEL[bug]
@@ -363,6 +364,7 @@ OF_A_RUN = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("bug", OF_A_RUN)
 def test_a_bug_of_a_run_is_found_by_name(bug):
     given, checks = OF_A_RUN[bug]
@@ -428,6 +430,7 @@ def test_images_that_are_not_standardised_are_found(low, high):
     assert "images" in names(vl.doctor(vit(), low + (high - low) * RAW, LABELS))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("times", [10, 100, 1000])
 @pytest.mark.parametrize("name", ["plain", "drawn10", "finetune"])
 def test_a_far_too_high_learning_rate_is_found(name, times):
@@ -460,6 +463,7 @@ HEALTHY_RUN = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.weekly) for seed in (1, 2))]
 )
@@ -501,6 +505,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "changes", PARTS, ids=lambda changes: ", ".join(map(str, changes.values()))
 )
@@ -539,6 +544,7 @@ ALSO_HEALTHY = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ALSO_HEALTHY)
 def test_what_is_unusual_and_healthy(name):
     model, given = ALSO_HEALTHY[name]
@@ -573,6 +579,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_models_are_healthy(name):
     for seed in range(3):
@@ -635,6 +642,7 @@ SOME = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_the_table_is_what_the_doctor_says(name):

@@ -46,39 +46,45 @@ def made(source: str) -> Any:
         return list(space.values())[-1]
 
 
-def judged(table: str) -> Iterator[tuple[str, str, str, Verdict]]:
-    """Each answer of a table: what it is, the letter and first words on record, the verdict."""
+def answers(table: str) -> list[tuple[str, ...]]:
+    """The rows of a table: exercise, part, what it is, the letter and first words on record, its source."""
     assert not ENTRY.sub("", table).strip(), "a line that is not read"
-    for number, part, what, letter, words, source in ENTRY.findall(table):
-        answer = made(source)
-        verdicts = judge(find(number), {part: answer} if part else answer)
-        yield f"{number} {part}".strip() + f": {what}", letter, words, verdicts[part]
+    return ENTRY.findall(table)
 
 
-def test_no_right_answer_is_refused():
-    refused = [
-        (what, str(verdict))
-        for what, *_, verdict in judged(RIGHT)
-        if verdict.kind != "right"
-    ]
-    assert not refused
+def judged(table: str, chapter: str) -> Iterator[tuple[str, str, Verdict]]:
+    """Each answer to a chapter's exercises: what it is, the first words on record, the verdict."""
+    for number, part, what, _, words, source in answers(table):
+        if number.startswith(chapter):
+            answer = made(source)
+            verdicts = judge(find(number), {part: answer} if part else answer)
+            name = f"{number} {part}".strip()
+            yield f"{name}: {what}", words, verdicts[part]
 
 
-def test_wrong_answers_get_replies_that_help():
-    found = list(judged(WRONG))
-    passed = [what for what, *_, verdict in found if verdict.kind == "right"]
-    assert not passed
-    new = [
-        (what, v.says)
-        for what, _, words, v in found
-        if not words or not v.says.startswith(words)
-    ]
-    assert not new, (
-        "read these replies, judge each with a letter, and record its first words"
-    )
-    n, count = len(found), Counter(letter for _, letter, *_ in found)
-    assert (
-        count["d"] >= n / 2
-        and count["d"] + count["h"] >= 0.9 * n
-        and count["m"] <= 0.03 * n
-    ), count
+CHAPTERS = sorted({number[:2] for number, *_ in answers(RIGHT) + answers(WRONG)})
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_no_right_answer_is_refused(chapter):
+    found = judged(RIGHT, chapter)
+    assert not [(what, str(v)) for what, _, v in found if v.kind != "right"]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_wrong_answer_gets_the_reply_on_record(chapter):
+    found = list(judged(WRONG, chapter))
+    assert not [what for what, _, verdict in found if verdict.kind == "right"]
+    new = [(what, v.says) for what, words, v in found if not v.says.startswith(words)]
+    assert not new, "read these replies, and record a letter and the first words"
+
+
+def test_most_replies_help():
+    """The letters on record: d names the mistake, h helps, v is vague, m misleads."""
+    found = answers(WRONG)
+    assert all(letter and words for *_, letter, words, _ in found)
+    n, count = len(found), Counter(letter for *_, letter, _, _ in found)
+    assert count["d"] >= n / 2 and count["m"] <= 0.03 * n, count
+    assert count["d"] + count["h"] >= 0.9 * n, count

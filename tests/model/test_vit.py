@@ -408,6 +408,7 @@ def test_after_a_row_and_a_column_every_patch_has_reached_every_other():
     assert changed[0].int().tolist() == row and changed[1].all()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.errors  # torch.compile cannot follow the checks of shapes
 @pytest.mark.parametrize("name", ["axial", "axial, avg, relative", "every", "shared"])
 def test_torch_compile_takes_the_model_in_one_piece(name):

@@ -93,7 +93,7 @@ def start(out: Path, processes: int, epochs: int, *more: str) -> subprocess.Pope
         f"--nproc-per-node={processes}",
     ]
     command = [sys.executable, *(many if processes > 1 else []), *SMALL]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "VITLIB_TYPECHECK": "0"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [*command, "--epochs", str(epochs), "--out", str(out), *more],
         env=environment,

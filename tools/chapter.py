@@ -1,0 +1,67 @@
+"""Checks one chapter: runs it, stores what it printed, and asks all that is asked of it alone.
+
+    python -m tools.chapter 05      (or: make chapter N=05)
+
+What was printed before stands in git: `git diff` shows what changed. The chapter's page is built and asked, too, where
+the book is built.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from page.address import ROOT, chapters
+from page.browser import HTML
+from tools.build import build_pages, kernel_environment, run_notebooks
+from tools.check import NBVAL
+from tools.refresh import store
+
+PYTEST = ["pytest", "-q", "-p", "no:cacheprovider"]
+# what is asked of chapters one by one: a test's name says which
+OF_A_CHAPTER = ["tests/exercises/test_exercises.py", "tests/book/test_claims.py"]
+OF_A_PAGE = ["tests/book/test_book.py"]
+
+
+def find(number: str) -> Path:
+    """The notebook whose name begins with this number."""
+    found = [path for path in chapters() if path.stem.startswith(f"{number}-")]
+    if len(found) != 1:
+        numbers = ", ".join(path.stem[:2] for path in chapters())
+        raise ValueError(f"there is no chapter {number!r}; try one of {numbers}")
+    return found[0]
+
+
+def main() -> int:
+    """Checks the chapter that was asked for and returns the exit status."""
+    start = time.perf_counter()
+    try:
+        path = find(sys.argv[1] if len(sys.argv) > 1 else "")
+    except ValueError as error:
+        print(f"{error}: make chapter N=05")
+        return 2
+    environment = kernel_environment(1)
+    if not run_notebooks([path]):
+        return 1
+    store([path])
+    name, built = str(path.relative_to(ROOT)), (HTML / "book").is_dir()
+    if built and build_pages("en", everything=False):
+        return 1
+    asked = [
+        ["page.lengths"],
+        [*PYTEST, *NBVAL, name],
+        [*PYTEST, *OF_A_CHAPTER, *OF_A_PAGE * built, "-k", path.stem[:2]],
+    ]
+    failed = 0
+    for module in asked:
+        command = [sys.executable, "-m", *module]
+        failed += bool(subprocess.run(command, cwd=ROOT, env=environment).returncode)
+    verdict = "Something failed" if failed else "All is well"
+    print(f"{verdict} with {name}: {time.perf_counter() - start:.0f} s.")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
