@@ -10,13 +10,13 @@ import importlib.util
 import os
 import signal
 import sys
-import zlib
 from datetime import date
 
 import jaxtyping
 import pytest
 from browsing import address, axe, browser, visited  # noqa: F401 - fixtures
 from hypothesis import HealthCheck, settings
+from samples import is_drawn
 
 # A shell that runs the tests in the background ignores Ctrl-C, and so would they and the processes that they interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,28 +47,21 @@ def pytest_configure(config):
     )
 
 
-def is_drawn(item: pytest.Item) -> bool:
-    """Whether a test is in today's sample; one that is not ``sampled`` always is."""
-    marker = item.get_closest_marker("sampled")
-    if marker is None or os.environ.get("EVERY") == "1":
+def is_left_out(item: pytest.Item, asked: str) -> bool:
+    """Whether a test is not asked for, or not in today's sample."""
+    if any(item.get_closest_marker(name) for name in ASKED_FOR if name not in asked):
         return True
-    (n,) = marker.args
-    return zlib.crc32(item.nodeid.encode()) % n == int(os.environ["SAMPLE_DAY"]) % n
+    sampled = item.get_closest_marker("sampled")
+    if sampled is None or os.environ.get("EVERY") == "1":
+        return False
+    return not is_drawn(item.nodeid, *sampled.args, int(os.environ["SAMPLE_DAY"]))
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is not asked for, and what is not in today's sample."""
-    asked = config.option.markexpr
-    left_out = [
-        item
-        for item in items
-        if any(item.get_closest_marker(name) for name in ASKED_FOR if name not in asked)
-        or not is_drawn(item)
-    ]
+    left_out = {item for item in items if is_left_out(item, config.option.markexpr)}
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        left = set(left_out)
-        items[:] = [item for item in items if item not in left]
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)

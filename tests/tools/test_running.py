@@ -7,8 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
+from jaxtyping import TypeCheckError
 from jupyter_cache import get_cache
+from samples import is_drawn
 
+import vitlib as vl
 from tools import build, recorded, refresh
 from tools.depends import code_of, depends_on
 
@@ -289,3 +293,21 @@ def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     assert judged("print(6 * 7)", output="43\n").startswith(
         "passed"
     )  # no cell asks to be compared
+
+
+def test_in_n_days_each_sampled_test_runs_once():
+    names = [f"tests/a.py::test[{i}]" for i in range(100)]
+    days = [{name for name in names if is_drawn(name, 4, day)} for day in range(9, 13)]
+    assert sorted(name for day in days for name in day) == sorted(names)
+    assert all(15 < len(day) < 35 for day in days)
+
+
+def test_shapes_are_enforced_here():
+    with pytest.raises(TypeCheckError):
+        vl.Mlp(4, 8)(torch.zeros(2, 3, 4, dtype=torch.int64))
+
+
+@pytest.mark.errors
+def test_shapes_are_not_enforced_under_a_test_of_errors():
+    with pytest.raises(ValueError, match="expected"):
+        vl.Mlp(4, 8)(torch.zeros(2, 3, 4, dtype=torch.int64))
