@@ -42,7 +42,7 @@ def main() -> int:
     except ValueError as error:
         print(f"{error}: make chapter N=05")
         return 2
-    environment = kernel_environment(1)
+    environment = kernel_environment(1) | {"EVERY": "1"}  # of it all that is sampled
     if not run_notebooks([path]):
         return 1
     store([path])

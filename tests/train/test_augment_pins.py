@@ -376,6 +376,7 @@ def test_a_small_alpha_hardly_mixes():
     assert stats.binomtest(int((share > 0.5).sum()), n).pvalue > UNLIKELY
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mix", [vl.mixup, vl.cutmix])
 def test_every_partner_is_as_likely_and_taken_once(mix):
     """Image number i is white in channel i alone, and so its pixels have to say what its targets say."""
@@ -441,6 +442,7 @@ def test_cutmix_boxes_are_as_large_as_their_shares(alpha, H, W):
     assert_alike(ours, theirs)
 
 
+@pytest.mark.sampled(4)
 def test_either_mixing_method_is_as_likely_and_each_batch_has_one():
     images, labels = smooth_pictures(8, (1, 6, 6)), torch.arange(8)
     recipe = vl.Recipe(crop=0, flip=False, mixup=0.8, cutmix=1.0)
