@@ -57,6 +57,11 @@ CONTRAST = """
 """
 
 
+def sampled_pages(n: int, pages: list[str]) -> list:
+    """Of these pages one in n each day, with all tests of it."""
+    return [pytest.param(page, marks=pytest.mark.sampled(n, page)) for page in pages]
+
+
 @contextlib.contextmanager
 def opened(browser, url, width=1280, **screen):
     """Opens a page and gives it with the list of all that goes wrong on it: requests elsewhere, errors."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from browsing import built, needs_browser, opened, show, unscripted
+from browsing import built, needs_browser, opened, sampled_pages, show, unscripted
 
 import vitlib as vl
 from page.address import ROOT
@@ -56,7 +56,8 @@ def wake(tab) -> None:
 
 
 @pytest.fixture(
-    scope="module", params=[*EXPLORED, *(f"zh/{page}" for page in EXPLORED)]
+    scope="module",
+    params=[*EXPLORED, *sampled_pages(4, [f"zh/{page}" for page in EXPLORED])],
 )
 def woken(request, browser):
     """A page with all its explorers at work, opened from the disk."""

@@ -15,6 +15,7 @@ from browsing import (
     check_map,
     needs_browser,
     opened,
+    sampled_pages,
     show,
 )
 from pages import CHAPTERS
@@ -122,10 +123,7 @@ def test_letters_are_the_books_own_and_can_be_read(alone, address):
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=() if page == "genindex" else pytest.mark.sampled(8))
-        for page in PAGES
-    ],
+    ["genindex", *sampled_pages(8, [page for page in PAGES if page != "genindex"])],
 )
 def test_a_page_fits_a_phone(alone, address, page):
     browser, *_ = alone
