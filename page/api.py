@@ -52,9 +52,7 @@ on. Letters in shapes are those of the {doc}`notation`. This page is written fro
 
 def home_of(module: str) -> ModuleType:
     """A module, of the package `vitlib` where none is said."""
-    return import_module(
-        module if module.startswith("vitworkshop.") else f"vitlib.{module}"
-    )
+    return import_module(module if "vitworkshop" in module else f"vitlib.{module}")
 
 
 def exported(module: str) -> list[str]:

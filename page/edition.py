@@ -36,6 +36,12 @@ CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
 MARK = "[英文]{.untranslated}"
+# What a paragraph begins with before the mark; directives, blocks of code, pictures and tags carry none
+OPENING = re.compile(
+    r"\A(?>(?:\([\w-]+\)=\n+)*"  # labels
+    r"(?:\s*(?:#{1,4}|>|[-*:|]|\d+\.) |(?:[^\s`:$<%!#|].*\n)+?(?:: | {2,})|\s*))"
+    r"(?!`{3}|:|\$\$|<|%|!\[|\[[x^])"
+)
 BANNER = "本页有 {} 段尚无译文，或英文在翻译之后又改过：这些段落以英文显示，并有标记。"
 
 # Cutting
@@ -199,11 +205,7 @@ def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, in
         words = known.get(digest(each))
         if words is None and is_prose(each):
             untranslated += 1
-            words = re.sub(
-                r"^(\| )?(?=[*\"“A-Z`]|\[(?!x))(?!`{3})",
-                lambda m: f"{m[1] or ''}{mark} " if mark else m[0],
-                each,
-            )
+            words = OPENING.sub(rf"\g<0>{mark} ", each, count=1) if mark else each
         parts.append(words or each)
     return joined(parts), untranslated
 

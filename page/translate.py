@@ -1,28 +1,34 @@
 """For who translates: what is missing, and what a translation must keep of its source.
 
     python -m page.translate new 05      what chapter 05 has no translation for, in the form of its file, in English
-    python -m page.translate check       what breaks its source, and how much of each page is missing
+    python -m page.translate check       what breaks its source, and how much is stale: before a release, nothing is
 
-Both read the files of `book/zh`, as `page/edition.py` does.
+Both read the files of `book/zh`, as `page/edition.py` does; the second, unless it is given pages, also those of the
+exercises. What is *stale* is English that is new or has changed, and Chinese that has lost its English. Pages show the
+English, with a mark; tests warn.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from page.edition import (
     BOOK,
+    ENGLISH,
     HAN,
-    WORDS,
+    ROOT,
     bare,
     digest,
     is_prose,
     joined,
     paragraphs,
-    source,
     translations,
     units,
 )
@@ -106,26 +112,90 @@ def problems(english: str, chinese: str) -> list[str]:
     )
 
 
-def check(path: Path) -> tuple[list[str], list[str]]:
-    """What is wrong in a file of translations, and the English paragraphs that it lacks."""
+def check(path: Path) -> tuple[list[str], list[str], list[str]]:
+    """Of a page: what is wrong in its Chinese, the English that has none, the hashes whose English is gone."""
     english = {
-        digest(each): each
-        for text in units(source(path)).values()
-        for each in paragraphs(text)
+        digest(each): each for text in units(path).values() for each in paragraphs(text)
     }
-    wrong, known = [], translations(path)
-    for hashed, words in known.items():
-        found = (
-            problems(english[hashed], words)
-            if hashed in english
-            else ["its English is gone"]
-        )
-        wrong += [f"{hashed} {words[:24]!r}: {each}" for each in found]
-    return wrong, [
+    known = translations(path)
+    wrong = [
+        f"{hashed} {words[:24]!r}: {each}"
+        for hashed, words in known.items()
+        if hashed in english
+        for each in problems(english[hashed], words)
+    ]
+    missing = [
         each
         for hashed, each in english.items()
-        if hashed not in known and is_prose(each)
+        if hashed not in known and is_prose(each) and path.stem not in ENGLISH
     ]
+    return wrong, missing, [each for each in known if each not in english]
+
+
+def replies(path: Path) -> tuple[list[str], list[str], list[str]]:
+    """The same of a file of the exercises' replies and hints, in which the English is the key."""
+    from vitworkshop.exercises.language import texts  # here: one page needs no torch
+
+    names = [path.stem] if path.stem != "told" else "answers ask engine told".split()
+    sources = [(path.parents[1] / f"{name}.py").read_text("utf-8") for name in names]
+    said = {
+        node.value
+        for source in sources
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+    def stands(key: str) -> bool:
+        """Whether a key, or each text between its fields, is in the source."""
+        parts = re.split(r"\{\}|[:;] ", key) if "{}" in key else ()
+        inside = (any(part.strip() in text for text in said) for part in parts)
+        return key in said or (bool(parts) and all(inside))
+
+    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    wrong = []
+    for key, words in known.items():
+        fields = enumerate(re.findall(r"\{(\d?)\}", words))
+        if any(int(at or i) >= key.count("{}") for i, at in fields):
+            wrong.append(f"{key!r}: the Chinese asks for more fields")
+    spoken = []
+    if path.stem != "told":
+        chapter = import_module(f"vitworkshop.exercises.{path.stem}")
+        for entry in chapter.EXERCISES.values():
+            spoken += [*entry.hints, *(words for *_, words in entry.mistakes)]
+    missing = {each for each in spoken if isinstance(each, str)} - texts()[0].keys()
+    return wrong, sorted(missing), [key for key in known if not stands(key)]
+
+
+def scripts(file: str) -> tuple[list[str], list[str], list[str]]:
+    """The same of the fragments of a script; which of its English has none, nobody knows."""
+    from page import language
+    from vitworkshop.web.export import dialect_script
+
+    path = ROOT / "book" / "_static" / file
+    if file.startswith("vit/"):
+        path = ROOT / "vitworkshop" / "web" / file.removeprefix("vit/")
+    text = path.read_text("utf-8") if path.exists() else dialect_script()
+    return [], [], language.in_chinese(text, language.scripts()[file])[1]
+
+
+def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
+    """Of each file, or of some pages, what is wrong, and in a line what is stale, if anything is."""
+    pages = sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")])
+    found = {
+        f"{path.stem}.md": check(path)
+        for path in pages
+        if path.stem.startswith(stems or "")
+    }
+    if not stems:
+        from page import language
+        from vitworkshop.exercises.language import ZH
+
+        found |= {f"scripts.yml, {file}": scripts(file) for file in language.scripts()}
+        for name in ("told", *sorted(path.stem for path in ZH.parent.glob("ch*.py"))):
+            found[f"{name}.json"] = replies(ZH / f"{name}.json")
+    for name, (wrong, missing, gone) in found.items():
+        both = f"{len(missing)} texts have no Chinese, {len(gone)} no English any more"
+        yield name, wrong, both if missing or gone else ""
 
 
 def new(stem: str) -> None:
@@ -157,14 +227,14 @@ def main() -> int:
             new(stem)
             return 0
         case ["check", *stems]:
-            bad = False
-            for path in sorted(WORDS.glob("*.md")):
-                if not stems or path.stem.startswith(tuple(stems)):
-                    wrong, missing = check(path)
-                    bad |= bool(wrong)
-                    for each in [*wrong, f"{len(missing)} paragraphs are missing"]:
-                        print(f"{path.name}: {each}")
-            return int(bad)
+            lines = [
+                f"{name}: {each}"
+                for name, wrong, stale in checked(*stems)
+                for each in [*wrong, stale]
+                if each
+            ]
+            print(*lines, sep="\n", end="\n" * bool(lines))
+            return int(bool(lines))
     print(__doc__)
     return 2
 

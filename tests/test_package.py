@@ -31,33 +31,48 @@ ARROWS = {
     "explain": (*BASE, "model"),
     "train": (*BASE, "data", "model"),
     "viz": (*BASE, "data", "model", "explain"),
+    "vitlib": (*MODEL, "viz"),  # its front door, `import vitlib as vl`
     # the workshop
+    "vitworkshop": (),
     "studies": MODEL,
     "doctor": (*BASE, "data", "model", "train"),
-    "exercises": MODEL,
+    "exercises": (*MODEL, "vitlib"),  # whose right answers are a reader's code
     "web": (*BASE, "data", "model", "weights", "explain"),
     "cli": (*BASE, "data", "model", "weights", "train", "viz", "studies", "web"),
     "__main__": ("cli",),  # of vitlib: `python -m vitlib`
     # and what stands around them, a room each
-    "page": (*MODEL, "viz", "studies", "exercises", "web"),
-    "tools": (*MODEL, "viz", "studies", "exercises", "web", "cli", "page"),
-    "classroom": (*MODEL, "viz", "exercises", "cli", "page", "tools"),
+    "page": (*MODEL, "viz", "vitlib", "studies", "exercises", "web"),
+    "tools": (*MODEL, "viz", "vitlib", "studies", "exercises", "web", "cli", "page"),
+    "classroom": (*MODEL, "viz", "vitlib", "exercises", "cli", "page", "tools"),
 }
-WORKSHOP = ("studies", "doctor", "exercises", "web", "cli")
+WORKSHOP = ("vitworkshop", "studies", "doctor", "exercises", "web", "cli")
 AROUND = ("page", "tools", "classroom")
-ALL = {
-    path.relative_to(ROOT)
-    .with_suffix("")
-    .as_posix()
-    .removesuffix("/__init__")
-    .replace("/", "."): path
+# What the front door has of the workshop, loaded when first used; nothing else climbs
+LAZY = {
+    "Finding": "vitworkshop.doctor.case",
+    "doctor": "vitworkshop.doctor.doctor",
+    "check": "vitworkshop.exercises.ask",
+    "hint": "vitworkshop.exercises.ask",
+    "language": "vitworkshop.exercises.language",
+    "Explorer": "vitworkshop.web.explore",
+    "explore": "vitworkshop.web.explore",
+    "export_web": "vitworkshop.web.export",
+}
+PATHS = [
+    path
     for package in ("vitlib", "vitworkshop", *AROUND)
     for path in sorted((ROOT / package).rglob("*.py"))
-    if path.parent != ROOT / package or path.stem != "__init__"
-}  # "vitlib.config", "vitlib.model", "vitlib.model.vit"
-OURS = ("vitlib.", "vitworkshop.", *(f"{package}." for package in AROUND))
-FILES = {name: path for name, path in ALL.items() if name.startswith("vit")}
-MODULES = list(FILES)
+]
+TREE = {  # "vitlib", "vitlib.config", "vitlib.model", "vitlib.model.vit": their sources
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(
+        ".__init__"
+    ): path.read_text(encoding="utf-8")
+    for path in PATHS
+}
+MODULES = [name for name in TREE if name.startswith(("vitlib.", "vitworkshop."))]
+TESTS = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py"))}
+OURS = {"", "vitlib", "vitworkshop", *AROUND, *TESTS}  # "" begins a relative import
+NAMED = re.compile(rf"(?:vitlib|vitworkshop|tests|{'|'.join(AROUND)})\.[\w.]*")
 LATE = (
     "vitworkshop",
     "matplotlib",
@@ -74,50 +89,72 @@ PAPER = tuple(
 )
 
 
-def room_of(module: str) -> str:
-    """The room that a module stands in; what stands around the two packages is one each."""
-    package, _, rest = module.partition(".")
-    return package if package in AROUND else rest.split(".")[0]
+def room_of(name: str) -> str:
+    """The room that a module, or a name in one, stands in; a package's own names are a room."""
+    package, _, rest = name.partition(".")
+    room = rest.split(".")[0]
+    inside = package in ("vitlib", "vitworkshop") and f"{package}.{room}" in TREE
+    return room if inside else package
 
 
-def imports(module: str) -> list[tuple[str, int]]:
-    """The modules of the packages that `module` imports, anywhere, with the line."""
-    found = []
-    for node in ast.walk(ast.parse(ALL[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            whole = "." in (node.module or "")
-            names = [
-                node.module if whole else f"{node.module}.{each.name}"
-                for each in node.names
-            ]
-        else:
-            names = (
-                [each.name for each in node.names]
-                if isinstance(node, ast.Import)
-                else []
-            )
-        found += [(name, node.lineno) for name in names if name.startswith(OURS)]
-    # what stands around may go in by the front door
-    public = {
-        f"vitlib.{name}"
-        for name in vl.__all__
-        if name == "__version__" or room_of(module) in AROUND
-    }
-    return [(name, line) for name, line in found if name not in public - {"vitlib.viz"}]
+def imports(source: str) -> set[str]:
+    """What a source imports, anywhere, of the packages and the tests; modules named in its strings, too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import():
+                found |= {each.name for each in node.names}
+            case ast.ImportFrom():
+                home = "." * node.level + (node.module or "")
+                found |= {f"{home}.{each.name}" for each in node.names}
+            case ast.Constant(value=str(text)) if NAMED.fullmatch(text):
+                found.add(text)
+    return {name for name in found if name.split(".")[0] in OURS}
 
 
-@pytest.mark.parametrize("module", ALL)
-def test_arrows_run_down(module):
-    room = room_of(module)
-    assert room in ARROWS, f"{module} has no room; add it to ARROWS and to CONTRIBUTING"
-    assert module.startswith("vitworkshop.") == (room in WORKSHOP)
-    allowed = {*ARROWS[room], room}
-    wrong = [
-        f"line {line}: {name}"
-        for name, line in imports(module)
-        if room_of(name) not in allowed
-    ]
-    assert not wrong, wrong
+def climbs(tree: dict[str, str]) -> set[str]:
+    """The imports that do not run down, and modules without a room of their own, in {module: source}."""
+    found = set()
+    for module, source in tree.items():
+        room = room_of(module)
+        if module.startswith("vitworkshop") != (room in WORKSHOP):
+            found.add(f"{module} stands in another package's room")
+        allowed = {*ARROWS.get(room, ()), room}
+        wrong = {name for name in imports(source) if room_of(name) not in allowed}
+        found |= {f"{module} imports {name}" for name in wrong}
+    return found
+
+
+def test_arrows_run_down():
+    """A new room belongs into ARROWS, and into CONTRIBUTING."""
+    assert {room_of(module) for module in TREE} == set(ARROWS)
+    late = {name: home for name, home in vl._LATE.items() if "vitworkshop" in home}
+    assert late == LAZY
+    known = {*LAZY.values(), *(f"{home}.{name}" for name, home in LAZY.items())}
+    assert climbs(TREE) == {f"vitlib imports {name}" for name in known}
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "name"),
+    [
+        ("vitlib", "from vitworkshop.cli import main", "vitworkshop.cli.main"),
+        ("vitworkshop", "import page.map", "page.map"),
+        ("vitlib.model", "import vitlib.viz.style", "vitlib.viz.style"),
+        ("page", "from tools import colab", "tools.colab"),
+        ("tools.measure.lab", "from tests.doctor import known", "tests.doctor.known"),
+        ("classroom.grade", "import browsing", "browsing"),
+        ("vitlib.evidence", "import vitlib", "vitlib"),
+        ("vitworkshop.cli", "from vitlib import __version__", "vitlib.__version__"),
+        ("vitworkshop.web", "from vitlib import doctor", "vitlib.doctor"),
+        ("vitlib.data", "import_module('vitworkshop.cli')", "vitworkshop.cli"),
+        ("page.map", "import_module(f'tools.{name}')", "tools."),
+        ("vitlib.train", "from ..viz import style", "..viz.style"),
+        ("page.api", "from . import map", "..map"),
+    ],
+)
+def test_an_import_that_climbs_is_seen(module, line, name):
+    planted = {module: f"def late():\n    {line}\n"}
+    assert climbs(planted) == {f"{module} imports {name}"}
 
 
 def test_the_arrows_have_no_circle():
@@ -128,7 +165,10 @@ def test_the_arrows_have_no_circle():
 
 
 def test_no_two_files_import_each_other():
-    graph = {module: {name for name, _ in imports(module)} for module in ALL}
+    graph = {}
+    for module, source in TREE.items():
+        names = imports(source)
+        graph[module] = {n if n in TREE else n.rpartition(".")[0] for n in names}
     assert not [
         (a, b) for a in graph for b in graph[a] if a != b and a in graph.get(b, ())
     ]
@@ -136,7 +176,7 @@ def test_no_two_files_import_each_other():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_begin_by_saying_what_they_hold(module):
-    text = FILES[module].read_text(encoding="utf-8")
+    text = TREE[module]
     first = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
     assert first.endswith(".") and len(first) > 20
     assert "from __future__ import annotations" in text
@@ -181,11 +221,7 @@ NAMES = [name for name in vl.__all__ if name not in ("__version__", "viz")]
 
 def home(name: str) -> str:
     """The module that defines a public name."""
-    homes = [
-        m
-        for m in MODULES
-        if re.search(rf'"{name}"', FILES[m].read_text()) and name in exported(m)
-    ]
+    homes = [m for m in MODULES if f'"{name}"' in TREE[m] and name in exported(m)]
     assert len(homes) == 1, f"{name} is exported by {homes}"
     return homes[0]
 

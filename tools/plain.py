@@ -160,7 +160,8 @@ def tag(label: str | None, language: str) -> str:
 
 def box(match: re.Match) -> str:
     """A box as a quotation."""
-    lines = [f"**{match[2]}**", "", *OPTIONS.sub("", match[3]).strip("\n").splitlines()]
+    title = [f"**{match[2]}**", ""] if match[2] else []
+    lines = [*title, *OPTIONS.sub("", match[3]).strip("\n").splitlines()]
     return "".join(f"> {line}".rstrip() + "\n" for line in lines)
 
 
@@ -191,6 +192,7 @@ def plain(text: str, cited: list[str], language: str) -> str:
         r"^(`{3,})\{bibliography\}.*?^\1$", lambda m: listed, text, flags=re.M | re.S
     )
     text = re.sub(r"\{([\w:]+)\}`([^`]*)`", lambda m: f"\0{role(m, language)}\0", text)
+    text = text.replace(f"{edition.MARK} ", "（英文）")
     text = re.sub(
         r" (?=\0（)|(?<=）\0) ", "", text
     )  # Chinese brackets bring their space

@@ -28,6 +28,7 @@ from vitlib.data.dataset import (
 from vitlib.data.drawn10 import DRAWN10_CLASSES, drawn10_masks, load_drawn10
 from vitlib.data.photos import load_folder, load_image, sample_image
 from vitlib.device import pick_device, seed_everything
+from vitlib.evidence import VERSION as __version__
 from vitlib.evidence import load_results
 from vitlib.explain.attention import (
     attention_distance,
@@ -95,7 +96,6 @@ if TYPE_CHECKING:
     from vitworkshop.web.explore import Explorer, explore
     from vitworkshop.web.export import export_web
 
-__version__ = "0.1.0"
 _LATE = {  # loaded when first used: figures, which need matplotlib, and the workshop's
     "viz": "vitlib.viz",
     "Finding": "vitworkshop.doctor.case",

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import torch
 
-import vitlib
 from vitlib.checks import checked
 from vitlib.device import describe_hardware
 from vitlib.files import read_json
 
 __all__ = ["load_results"]
 
+VERSION = "0.1.0"  # of the packages; pyproject.toml reads it here
 RESULTS = Path(__file__).parent / "results"
 COMMAND: ContextVar[str] = ContextVar(
     "COMMAND", default=""
@@ -26,7 +26,7 @@ def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, 
     """The header of a results file: what made it, from which data, where."""
     return {
         "command": COMMAND.get(),
-        "vitlib_version": vitlib.__version__,
+        "vitlib_version": VERSION,
         "torch_version": str(torch.__version__),
         "dataset": dataset,
         "hardware": describe_hardware(device),

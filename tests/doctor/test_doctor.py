@@ -12,8 +12,8 @@ from einops import rearrange
 from torch import nn
 
 import vitlib as vl
-from tests.doctor import known, unseen
 from tools.measure import doctor as measure
+from tools.measure.cases import known, unseen
 from vitlib.data.cifar10 import find_cifar10
 from vitworkshop.doctor.case import Case
 from vitworkshop.doctor.run import evaluation

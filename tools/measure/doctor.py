@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import vitlib as vl
-from tests.doctor import known, unseen
+from tools.measure.cases import known, unseen
 from vitlib.evidence import RESULTS, load_results, provenance
 from vitlib.files import write_json
 
@@ -25,7 +25,7 @@ LISTS = {"unseen": unseen, "known": known}
 
 
 def examine(case: dict[str, Any]) -> list[str]:
-    """The checks that find something in a case, as `tests/doctor/unseen.py` describes it."""
+    """The checks that find something in a case, as `cases/unseen.py` describes it."""
     images, labels = case["images"], case["labels"]
     preprocess = case.get("preprocess", vl.normalize)
     test = case.get("test_preprocess", preprocess)

@@ -9,8 +9,7 @@ import shlex
 import sys
 import warnings
 
-from vitlib import __version__
-from vitlib.evidence import COMMAND
+from vitlib.evidence import COMMAND, VERSION
 from vitlib.files import printable
 from vitlib.train.parallel import launcher
 from vitworkshop.cli import data, predict, pretrained, study, train
@@ -79,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Patch by Patch: Vision Transformers you can run.",
         epilog="example: python -m vitlib train --preset laptop",
     )
-    parser.add_argument("--version", action="version", version=f"vitlib {__version__}")
+    parser.add_argument("--version", action="version", version=f"vitlib {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (train, predict, study, data, pretrained):
         module.configure(commands)

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
 import vitlib as vl
-from tests.doctor.unseen import (
+from tools.measure.cases.unseen import (
     CONFIG,
     HEADS,
     RECIPE,
