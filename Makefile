@@ -3,7 +3,7 @@
 # LANGUAGES=en,zh  build the Chinese pages, too
 # LANGUAGE=zh  for make class, colab and bundle: Chinese chapters (gettext's variable, too: anything else is English)
 # TORCH=cpu    take torch from PyTorch's CPU index: spares Linux users without a GPU the CUDA packages
-# PYTHON=...   the Python (3.11 or newer) that makes the virtual environment
+# PYTHON=...   the Python that makes the virtual environment; pyproject.toml names those that will do
 # PORT=8000    where `make serve` shows the book
 
 .DEFAULT_GOAL := help
@@ -13,9 +13,11 @@ BIN := $(VENV)/bin
 PORT ?= 8000
 ZH := $(filter zh,$(LANGUAGE))
 LANGUAGES ?= en$(ZH:zh=,zh)
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
-	if $$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
-	then echo $$p; exit; fi; done; echo none)
+PYTHONS := $(shell sed -n 's/.*Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
+RANGE := $(firstword $(PYTHONS)) to $(lastword $(PYTHONS))
+PYTHON ?= $(shell for p in $(PYTHONS:%=python%) python3 python; do \
+	if $$p -c 'import sys, venv, ensurepip; sys.exit("%d.%d" % sys.version_info[:2] not in "$(PYTHONS)".split())' \
+	2>/dev/null; then echo $$p; exit; fi; done; echo none)
 INDEX := $(if $(filter cpu,$(TORCH)),--extra-index-url https://download.pytorch.org/whl/cpu)
 STAMP := $(VENV)/made-from-$(shell { cat requirements.txt; grep '^packages' pyproject.toml; } | cksum | tr ' ' '-')
 
@@ -68,7 +70,7 @@ set-url: $(STAMP)  ## give the book its public address: make set-url URL=https:/
 	@$(BIN)/python -m page.address "$(URL)"
 
 colab:  ## write patch-by-patch.zip, from which Colab and Kaggle install the package
-	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
+	@$(if $(filter none,$(PYTHON)),echo "No Python $(RANGE) was found." && exit 1,:)
 	@$(PYTHON) -m tools.colab $(ZH)
 
 class: $(STAMP)  ## write class/: chapters for students without solutions, and for their teacher
@@ -90,14 +92,14 @@ mutants: $(STAMP)  ## do the tests notice small changes of the packages? make mu
 	@$(BIN)/python -m pip install --quiet cosmic-ray==8.7.0
 	@$(BIN)/python -m tools.measure.mutants $(ARGS)
 
-lock:  ## write requirements.txt anew: the newest versions that pyproject.toml allows
-	@$(if $(filter none,$(PYTHON)),echo "No Python 3.11 to 3.13 was found." && exit 1,:)
-	@$(PYTHON) -m tools.lock
+lock:  ## write requirements.txt anew; ARGS=--upgrade takes the newest that pyproject.toml allows
+	@$(if $(filter none,$(PYTHON)),echo "No Python $(RANGE) was found." && exit 1,:)
+	@$(PYTHON) -m tools.lock $(ARGS)
 
 # The stamp's name holds the lock's checksum, so a new lock makes a new environment; so does another list of packages.
 $(STAMP):
 	@if [ "$(PYTHON)" = none ]; then \
-		echo "No usable Python was found. The book needs Python 3.11, 3.12 or 3.13 with its venv module."; \
+		echo "No usable Python was found. The book needs Python $(RANGE) with its venv module."; \
 		echo "Here: $$(python3 --version 2>&1 || echo 'no python3'). Install one (on Debian and Ubuntu:"; \
 		echo "apt install python3.11 python3.11-venv), or name it: make book PYTHON=/path/to/python3.12"; \
 		exit 1; \

@@ -44,7 +44,7 @@ does which; `python -m classroom grade` counts for homework.
 README = {
     "en": """Patch by Patch, notebooks for a class.
 
-In this folder, with Python 3.11 to 3.13:
+In this folder, with Python 3.11 to 3.14:
 
     python3 -m venv .venv
     .venv/bin/python -m pip install patch-by-patch.zip jupyterlab       (Windows: .venv\\Scripts\\python)
@@ -54,7 +54,7 @@ Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the f
 """,
     "zh": """Patch by Patch，供课堂使用的 notebook。
 
-在这个文件夹里，用 Python 3.11 到 3.13：
+在这个文件夹里，用 Python 3.11 到 3.14：
 
     python3 -m venv .venv
     .venv/bin/python -m pip install patch-by-patch.zip jupyterlab       （Windows：.venv\\Scripts\\python）
