@@ -187,7 +187,7 @@ def show_attention_from_patch(
 def yellowest(
     fig: Figure, k: int = 3, grid: tuple[int, int] = (8, 8)
 ) -> list[list[tuple[int, int]]]:
-    """Of each map of attention or similarity in a figure, the k yellowest squares (row, column), off the drawing."""
+    """Of each map of attention or similarity in a figure, the k yellowest squares, (row, column), off the drawing."""
     first, *others = fig.axes[:-1]  # the last is the scale
     pictures = [ax.images[0].get_array() for ax in others]
     if not others:  # one table of maps: a tick at the middle of each
@@ -203,13 +203,13 @@ def yellowest(
     places = []
     for picture in pictures:
         shown = torch.as_tensor(np.asarray(picture))
-        # grey, as much in each channel, falls out
-        yellow = shown[..., 0] - shown[..., 2] if shown.ndim == 3 else shown
+        # along the colours green - blue grows from 0.1 to 1; grey, as much in each channel, falls out
+        yellow = shown[..., 1] - shown[..., 2] if shown.ndim == 3 else shown
         squares = F.adaptive_avg_pool2d(yellow[None].float(), grid)[0]
         if not first.yaxis_inverted():
             squares = squares.flip(0)  # drawn upside down
-        best = squares.flatten().topk(k).indices.tolist()
-        places.append([divmod(n, grid[1]) for n in best])
+        best = squares.flatten().topk(k).indices.sort().values
+        places.append([divmod(n, grid[1]) for n in best.tolist()])
     return places
 
 
