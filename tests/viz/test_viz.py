@@ -20,6 +20,7 @@ matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 from matplotlib.colors import to_rgb, to_rgba  # noqa: E402
 
+from vitlib.viz.attention import yellowest  # noqa: E402
 from vitlib.viz.card import image_table  # noqa: E402
 
 ROOT = Path(vl.__file__).parent.parent
@@ -628,6 +629,27 @@ def test_a_table_puts_numbers_on_the_right():
     assert made._repr_markdown_() == made and repr(made) == "<table of 2 rows>"
     assert viz.table(["|"], [["a|b"]]).endswith("| a&#124;b |")
     assert viz.table(["a", "b"], []) == "| a | b |\n| --- | ---: |"
+
+
+def test_the_yellowest_squares_are_read_off_the_drawing():
+    """Of an overlay, a table of attention and one of similarity; upside down, they are others."""
+    weights = torch.stack([torch.randperm(6) for _ in range(3)]) / 6  # of 2 x 3 patches
+    two = weights.topk(2).indices.sort().values.tolist()
+    expected = [[divmod(n, 3) for n in row] for row in two]
+    picture = rand(3, 8, 12)
+    fig = viz.attention_overlay(picture, weights, (2, 3))
+    assert yellowest(fig, 2, (2, 3)) == expected
+    fig.axes[0].invert_yaxis()
+    turned = [sorted((1 - r, c) for r, c in x) for x in expected]
+    assert yellowest(fig, 2, (2, 3)) == turned
+
+    looks = torch.zeros(1, 3, 7, 7)
+    looks[0, :, 0, 1:] = weights
+    fig = viz.attention_grid(picture, looks.expand(2, -1, -1, -1), (2, 3))
+    assert yellowest(fig, 2, (2, 3)) == [x for x in expected for _ in range(2)]
+
+    fig = viz.similarity_maps(torch.randn(6, 8), (2, 3))
+    assert yellowest(fig, 1, (2, 3)) == [[divmod(n, 3)] for n in range(6)]
 
 
 def test_rows_of_the_grid_are_heads_and_columns_layers():

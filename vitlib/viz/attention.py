@@ -184,6 +184,35 @@ def show_attention_from_patch(
     return fig
 
 
+def yellowest(
+    fig: Figure, k: int = 3, grid: tuple[int, int] = (8, 8)
+) -> list[list[tuple[int, int]]]:
+    """Of each map of attention or similarity in a figure, the k yellowest squares, (row, column), off the drawing."""
+    first, *others = fig.axes[:-1]  # the last is the scale
+    pictures = [ax.images[0].get_array() for ax in others]
+    if not others:  # one table of maps: a tick at the middle of each
+        table = first.images[0].get_array()
+        (high, *ys), (wide, *xs) = first.get_yticks(), first.get_xticks()
+        pictures = [
+            table[round(y - high) : round(y + high) + 1, round(x - wide) :][
+                :, : round(2 * wide) + 1
+            ]
+            for y in (high, *ys)
+            for x in (wide, *xs)
+        ]
+    places = []
+    for picture in pictures:
+        shown = torch.as_tensor(np.asarray(picture))
+        # along the colours green - blue grows from 0.1 to 1; grey, as much in each channel, falls out
+        yellow = shown[..., 1] - shown[..., 2] if shown.ndim == 3 else shown
+        squares = F.adaptive_avg_pool2d(yellow[None].float(), grid)[0]
+        if not first.yaxis_inverted():
+            squares = squares.flip(0)  # drawn upside down
+        best = squares.flatten().topk(k).indices.sort().values
+        places.append([divmod(n, grid[1]) for n in best.tolist()])
+    return places
+
+
 def _coloured(
     image: np.ndarray,
     weights: Tensor,
