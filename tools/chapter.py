@@ -3,7 +3,7 @@
     python -m tools.chapter 05      (or: make chapter N=05)
 
 What was printed before stands in git: `git diff` shows what changed. The chapter's page is built and asked, too, where
-the book is built.
+the book is built and no other chapter has to run for it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import sys
 import time
 from pathlib import Path
 
+from jupyter_cache import get_cache
+
 from page.address import ROOT, chapters
 from page.browser import HTML
-from tools.build import build_pages, kernel_environment, run_notebooks
+from tools.build import CACHE, build_pages, kernel_environment, run_notebooks
 from tools.check import NBVAL
 from tools.refresh import store
 
@@ -34,6 +36,14 @@ def find(number: str) -> Path:
     return found[0]
 
 
+def stale() -> list[str]:
+    """The chapters that are not in the cache as they are now."""
+    cache = get_cache(str(CACHE))
+    for path in chapters():
+        cache.add_nb_to_project(str(path))
+    return [Path(one.uri).stem for one in cache.list_unexecuted()]
+
+
 def main() -> int:
     """Checks the chapter that was asked for and returns the exit status."""
     start = time.perf_counter()
@@ -47,6 +57,9 @@ def main() -> int:
         return 1
     store([path])
     name, built = str(path.relative_to(ROOT)), (HTML / "book").is_dir()
+    if built and (others := stale()):
+        print(f"No page is built: {', '.join(others)} must run first (make book).")
+        built = False
     if built and build_pages("en", everything=False):
         return 1
     asked = [
