@@ -6,6 +6,7 @@ import pytest
 import yaml
 from pages import PAGES, ROOT
 
+pytest.importorskip("sphinx_exercise")
 from page import edition, language, translate
 from vitworkshop.web import export
 
