@@ -3,11 +3,11 @@
     python -m tools.lock            (or: make lock; needs uv: pip install uv)
     python -m tools.lock --upgrade  (or: make lock ARGS=--upgrade)
 
-uv chooses versions that pyproject.toml allows for this project's dependencies and its extras `test` and `book`. What is
-pinned and still fits stays; with --upgrade the newest is taken. Every pin is one for every Python that pyproject.toml
-names, down to the first release of the oldest: Debian 12 has 3.11.2. Left out are what only some systems need (torch's
-CUDA packages: pip adds them where they belong) and torchvision, which must match torch's build exactly and which
-nothing here uses. timm, which would bring it, is installed without its dependencies.
+uv chooses versions that pyproject.toml allows for this project's dependencies and its extras `test`, `check` and
+`book`. What is pinned and still fits stays; with --upgrade the newest is taken. Every pin is one for every Python that
+pyproject.toml names, down to the first release of the oldest: Debian 12 has 3.11.2. Left out are what only some systems
+need (torch's CUDA packages: pip adds them where they belong) and torchvision, which must match torch's build exactly
+and which nothing here uses. timm, which would bring it, is installed without its dependencies.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def main(arguments: list[str]) -> int:
         kept = ""
     oldest, *others = pythons()
     extras = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *extras["test"], *extras["book"], TORCH]
+    wanted = [*PROJECT["dependencies"], TORCH]
+    wanted += [*extras["test"], *extras["check"], *extras["book"]]
     # timm, without its dependencies
     bare = [name for name in wanted if name.startswith("timm")]
     full = [name for name in wanted if name not in bare]

@@ -6,6 +6,7 @@ import warnings
 import pytest
 from pages import PAGES
 
+pytest.importorskip("sphinx_exercise")
 from page import edition, language, translate
 
 AVOIDED = "补丁|令牌|变压器|注意头|视觉变换器|嵌入式"  # a patch is 图块, a token 词元

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import http.server
 import os
+import shutil
 import signal
 import ssl
 import subprocess
@@ -342,7 +343,7 @@ def test_disk_errors_while_unpacking_leave_nothing(
         if len(copies) == 3:
             raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(tarfile, "copyfileobj", fail_on_the_third)
+    monkeypatch.setattr(shutil, "copyfileobj", fail_on_the_third)
     with pytest.raises(OSError, match=message):
         get(NOBODY)
     assert left_in(tmp_path) == [PART], "the download is kept, nothing half unpacked"
@@ -363,6 +364,8 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
         tarfile.TarInfo("/tmp/evil.bin"),
         tarfile.TarInfo("elsewhere/evil.bin"),
         tarfile.TarInfo("C:/evil.bin"),
+        tarfile.TarInfo(f"{FOLDER}/C:/evil.bin"),
+        tarfile.TarInfo(f"{FOLDER}/..\\..\\evil.bin"),
         link(f"{FOLDER}/evil.bin", "/etc/passwd", tarfile.SYMTYPE),
         link(f"{FOLDER}/evil.bin", "data_batch_1.bin", tarfile.SYMTYPE),
         link(f"{FOLDER}/evil.bin", "../../evil.bin", tarfile.LNKTYPE),
@@ -405,19 +408,6 @@ def test_damaged_archives_leave_nothing(get, archive, tmp_path, spoil, message):
     (tmp_path / PART).write_bytes(bad)
     with pytest.raises(ValueError, match=message):
         get(NOBODY, content=bad)
-    assert left_in(tmp_path) == [PART]
-
-
-@pytest.mark.errors
-def test_a_python_that_cannot_refuse_unsafe_archives_is_told_so(
-    get, archive, tmp_path, monkeypatch
-):
-    (tmp_path / PART).write_bytes(archive)
-    monkeypatch.delattr(tarfile, "data_filter")
-    with pytest.raises(
-        ValueError, match=r"expected Python 3.11.4 or later, .* got 3\.\d+\.\d+; update"
-    ):
-        get(NOBODY)
     assert left_in(tmp_path) == [PART]
 
 

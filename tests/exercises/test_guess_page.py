@@ -8,6 +8,7 @@ import pytest
 from browsing import needs_browser
 from pages import CHAPTERS, ROOT, cells, prose, source
 
+pytest.importorskip("sphinx_exercise")
 from page.exercises import CALL
 from page.guess import question
 from vitworkshop.exercises.answers import plain, words

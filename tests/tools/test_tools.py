@@ -149,7 +149,8 @@ def test_the_lock_pins_everything_and_fits_pyproject():
     ]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    for line in [*project["dependencies"], *extras["test"], *extras["book"]]:
+    lines = [*project["dependencies"], *extras["test"], *extras["check"]]
+    for line in [*lines, *extras["book"]]:
         wanted = Requirement(line)
         found = locked.get(canonicalize_name(wanted.name))
         assert found and wanted.specifier.contains(found), (

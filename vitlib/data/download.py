@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import http.client
 import os
-import platform
 import shutil
 import ssl
 import tarfile
@@ -18,6 +17,7 @@ import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 _CHUNK = 1 << 16
 
@@ -88,47 +88,31 @@ def unpack(
 ) -> Path:
     """Unpacks a .tar.gz of one folder, whole and with no word from `check` against it, or leaves what was there.
 
-    Only plain files below a folder of the target's name are taken: one member that is a link or a device, lies
-    elsewhere, or that tarfile's own filter for data refuses, condemns the whole archive.
+    Only plain files below a folder of the target's name are taken: one member that is a link or a device, or lies
+    elsewhere, condemns the whole archive. (tarfile's own filter for data came with Python 3.11.4.)
     """
     archive, target = Path(archive), Path(target)
-    if not hasattr(tarfile, "data_filter"):
-        got = f"{platform.python_version()}; update"
-        raise ValueError(
-            f"expected Python 3.11.4 or later, which can refuse unsafe archives, got {got}"
-        )
     staging = target.with_name(
         f".{target.name}.unpacking"
     )  # fixed: the next run clears what a kill leaves
     fresh = staging / target.name
-
-    def only_data(member: tarfile.TarInfo, folder: str | Path) -> tarfile.TarInfo:
-        nonlocal limit
-        limit -= member.size
-        if limit < 0:
-            raise ValueError(
-                f"refused {archive}: more is in it than expected; download it again"
-            )
-        inside = PurePosixPath(member.name).parts[:1] == (target.name,)
-        if not inside or not (member.isfile() or member.isdir()):
-            raise tarfile.FilterError(f"{member.name!r} is none")
-        return tarfile.data_filter(member, str(folder))
 
     try:
         shutil.rmtree(staging, ignore_errors=True)
         with _writing(target):
             fresh.mkdir(parents=True)
             with tarfile.open(archive, "r:gz") as tar:
-                tar.extractall(staging, filter=only_data)
+                for member in tar:
+                    limit -= member.size
+                    if limit < 0:
+                        raise ValueError(
+                            f"refused {archive}: more is in it than expected; download it again"
+                        )
+                    _take(tar, member, staging, target.name)
             check(fresh)
             if target.exists():
                 os.replace(target, staging / "old")
             os.replace(fresh, target)
-    except tarfile.FilterError as error:
-        got = f"others ({error}); it is not the official one, download it again"
-        raise ValueError(
-            f"refused the archive: expected plain files in {target.name}/, got {got}"
-        ) from error
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
             f"{archive} is damaged ({error}); delete it and download it again"
@@ -136,6 +120,28 @@ def unpack(
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return target
+
+
+def _take(
+    tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, name: str
+) -> None:
+    """Writes one member below `folder`, if it is a plain file or a folder and lies in the folder `name`."""
+    parts = PurePosixPath(member.name).parts
+    # on Windows a path may leave by a backslash or a drive
+    inside = parts[:1] == (name,) and not {*"\\:\0"} & {*member.name}
+    if ".." in parts or not inside or not (member.isfile() or member.isdir()):
+        got = f"others ({member.name!r}); it is not the official one, download it again"
+        raise ValueError(
+            f"refused the archive: expected plain files in {name}/, got {got}"
+        )
+    path = folder.joinpath(*parts)
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source: Any = tar.extractfile(member)  # None only of what is no file
+    with open(path, "wb") as out:
+        shutil.copyfileobj(source, out)
 
 
 @contextlib.contextmanager
