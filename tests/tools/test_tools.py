@@ -239,6 +239,7 @@ def test_kernels_are_this_installations(monkeypatch):
     assert environment["PATH"].startswith(str(Path(sys.executable).parent))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 def test_buttons_follow_the_address(project):
     """A page built by Jupyter Book offers Colab and the repository; without an address, `test_book` sees none."""

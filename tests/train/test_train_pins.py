@@ -323,6 +323,7 @@ def assert_same_run(result: dict, model, rows) -> None:
 # ---------------------------------------------------------------------------------- one feature after another
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "changes",
     [

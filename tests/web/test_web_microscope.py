@@ -130,6 +130,7 @@ def test_the_exported_names_are_pythons(tab):
     assert ours <= {of(name)[0] for name in FLAT["torchvision"][1](lively())}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("size", "preset"), [("tiny", "vit-ti/16"), ("small", "vit-s/16")]
 )
