@@ -337,6 +337,7 @@ def test_workflows_can_be_read():
         assert all(
             (ROOT / test).exists() for test in re.findall(r"\btests/[\w/]+\.py", text)
         )
+        assert "-e . " not in text, "install .[test]: what the tests import"
         assert workflow["name"] and all(
             job["steps"] and job["runs-on"] for job in workflow["jobs"].values()
         )
