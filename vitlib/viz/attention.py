@@ -191,7 +191,7 @@ def yellowest(
     first, *others = fig.axes[:-1]  # the last is the scale
     pictures = [ax.images[0].get_array() for ax in others]
     if not others:  # one table of maps: a tick at the middle of each
-        table = first.images[0].get_array()
+        table = np.asarray(first.images[0].get_array())
         (high, *ys), (wide, *xs) = first.get_yticks(), first.get_xticks()
         pictures = [
             table[round(y - high) : round(y + high) + 1, round(x - wide) :][
