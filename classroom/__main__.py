@@ -113,9 +113,8 @@ def _capstone(args: argparse.Namespace, out: Path) -> None:
 def _report(
     args: argparse.Namespace, out: Path, work: Homework, grade: Callable[[], Graded]
 ) -> None:
-    deadline = roster.moment(
-        args.deadline
-    )  # what a person wrote comes before the long part
+    # what a person wrote comes before the long part
+    deadline = roster.moment(args.deadline)
     people = roster.read_roster(args.roster) if args.roster else {}
     words = hand.read_hand(
         out / "hand.csv", {key: task.points for key, task in work.tasks.items()}

@@ -57,9 +57,8 @@ def write(folder: Path, arguments: list[str]) -> None:
     """The folder that a class copies; wheels have the versions of the lock."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     wheels, source = folder / "wheels", folder / colab.ZIP.name
-    colab.write(
-        source
-    )  # built from a copy: in the repository an old build/ would come along
+    # built from a copy: in the repository an old build/ would come along
+    colab.write(source)
     subprocess.run(
         [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, source],
         check=True,

@@ -31,14 +31,16 @@ from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
 PARAMETERS, MACS, BYTES, CARD = 400_000, 40_000_000, 1_000_000, 1_000_000
+# pictures on which answers are compared; from where on two models are one
 PROBES, SAME = (
     500,
     0.9,
-)  # pictures on which answers are compared; from where on two models are one
+)
+# accuracies for no point and for all
 POINTS, LEVELS = (
     10,
     {"drawn10": (0.5, 0.95), "cifar10": (0.4, 0.8)},
-)  # accuracies for no point and for all
+)
 TASK = """# Capstone: the best ViT in a small budget
 
 Train a ViT by `vitlib` on Drawn-10's training pictures (10 classes, 3 × 32 × 32), or on CIFAR-10's if your teacher

@@ -15,9 +15,8 @@ from unittest.mock import MagicMock
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-GOES_ON = re.compile(
-    r"[ \t\n)\]}#]|(?:else|elif|except|finally)\b|$"
-)  # begins no statement
+# begins no statement
+GOES_ON = re.compile(r"[ \t\n)\]}#]|(?:else|elif|except|finally)\b|$")
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 TIMED = re.compile(r"\A\s*%%(?:time|capture|prun)\b.*")
 Failure = tuple[int, str, str]  # the line, the error's name and what it says
@@ -25,10 +24,11 @@ Failure = tuple[int, str, str]  # the line, the error's name and what it says
 
 def run(text: str, where: str, space: dict[str, Any], end: float) -> list[Failure]:
     """Run a cell's statements, each for itself and in half of the time that is left; which lines failed, and why."""
+    # what a command gives is empty
     space |= {
         "get_ipython": MagicMock(),
         "display": MagicMock(),
-    }  # what a command gives is empty
+    }
     statements, failed = parsed(TIMED.sub("", text))
     limit = (
         partial(signal.setitimer, signal.ITIMER_REAL)

@@ -106,10 +106,11 @@ def work(answers: int) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
+        # once, and not in each fork
         (
             import_module("matplotlib.pyplot"),
             import_module("vitlib.viz"),
-        )  # once, and not in each fork
+        )
         serve(socket.socket(fileno=int(sys.argv[1])))
     else:  # one process for one task, where there is no good fork
         answers = os.dup(1)

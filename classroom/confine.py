@@ -31,11 +31,12 @@ DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, othe
     "fsetxattr": (190, 7), "setxattrat": (463, 463), "utime": (132, None), "utimes": (235, None),
     "utimensat": (280, 88), "futimesat": (261, None),
 }  # fmt: skip
+# allowed on the process itself
 OWN = {
     "kill": (62, 129),
     "tgkill": (234, 131),
     "prlimit64": (302, 261),
-}  # allowed on the process itself
+}
 CLONE, CLONE3, FCNTL, PRCTL = (56, 220), (435, 435), (72, 25), (157, 167)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
@@ -63,10 +64,11 @@ SYSTEM = (
     "/etc/fonts",
     "/dev/urandom",
 )
+# PyTorch asks which instructions there are
 SYSTEM += (
     "/proc/cpuinfo",
     "/sys/devices/system/cpu",
-)  # PyTorch asks which instructions there are
+)
 
 
 def confine(
@@ -94,13 +96,13 @@ def confine(
     libc = ctypes.CDLL(None, use_errno=True)
     writes = _own_disk(libc, folder, disk, files)
     libc.prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG: it does not outlive who waits for it
-    libc.prctl(
-        38, 1, 0, 0, 0
-    )  # PR_SET_NO_NEW_PRIVS, which both of the following ask for
+    # PR_SET_NO_NEW_PRIVS, which both of the following ask for
+    libc.prctl(38, 1, 0, 0, 0)
     header, none = struct.pack("<II", 0x20080522, 0), bytes(24)
+    # capset
     libc.syscall(
         {"x86_64": 126, "aarch64": 91}.get(platform.machine(), -1), header, none
-    )  # capset
+    )
     open_still = [] if size else ["too much memory"]
     open_still += [] if _landlock(libc, folder, readable, writes) else ["files outside"]
     return open_still + ([] if _seccomp(libc) else ["the network", "other processes"])
@@ -123,9 +125,8 @@ def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
     except OSError:
         return False
     how = f"size={size},nr_inodes={files},mode=700".encode()
-    return (
-        libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0
-    )  # nothing runs as another user
+    # nothing runs as another user
+    return libc.mount(b"task", os.fsencode(folder), b"tmpfs", 6, how) == 0
 
 
 def _landlock(libc: ctypes.CDLL, folder: Path, readable: Path, writes: bool) -> bool:
@@ -174,17 +175,19 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
     for numbers in DENIED.values():
         if numbers[column] is not None:
             code += [(0x15, 0, 1, numbers[column]), end(EPERM)]
+    # libraries then take clone, whose flags can be read
     code += [
         (0x15, 0, 1, CLONE3[column]),
         end(ENOSYS),
-    ]  # libraries then take clone, whose flags can be read
+    ]
+    # threads
     code += [
         (0x15, 0, 4, CLONE[column]),
         load(16),
         (0x45, 0, 1, 0x10000),
         end(ALLOW),
         end(EPERM),
-    ]  # threads
+    ]
     for numbers in OWN.values():
         code += [
             (0x15, 0, 5, numbers[column]),

@@ -23,9 +23,8 @@ from vitworkshop.exercises.answers import Outcome, plain, same
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 
 JOBS = 2  # students at a time
-_ONE = (
-    threading.Lock()
-)  # references share PyTorch's random numbers, so one verdict is made at a time
+# references share PyTorch's random numbers, so one verdict is made at a time
+_ONE = threading.Lock()
 _LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 DIGEST = "([a-fghkmnpqrst]{8})?"
 
@@ -158,9 +157,10 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
     with contextlib.ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(1)
+        # started when needed
         rooms = [
             stack.enter_context(contextlib.closing(Sandbox())) for _ in range(JOBS)
-        ]  # started when needed
+        ]
         pool = stack.enter_context(ThreadPoolExecutor(JOBS))
         rows = [*tqdm(pool.map(one, submissions), work.name, len(submissions))]
     open_still = next(

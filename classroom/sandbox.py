@@ -28,9 +28,8 @@ CAN_FORK = sys.platform == "linux"  # elsewhere a process is started for each ta
 class Ran:
     """What a process left."""
 
-    values: list[Any] = field(
-        default_factory=list
-    )  # first about the cells, then one of each call
+    # first about the cells, then one of each call
+    values: list[Any] = field(default_factory=list)
     why: str = ""  # why it ended before its end, in words
 
 
@@ -38,9 +37,8 @@ class Sandbox:
     """A process that waits with PyTorch loaded, and runs one task after the other in forks of itself."""
 
     def __init__(self) -> None:
-        self.open_still = (
-            None if CAN_FORK else ALL_OPEN
-        )  # what the system cannot forbid, once known
+        # what the system cannot forbid, once known
+        self.open_still = None if CAN_FORK else ALL_OPEN
         self._line: socket.socket | None = None
         self._stack = contextlib.ExitStack()
 

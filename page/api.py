@@ -210,9 +210,8 @@ def read_plain_docstring(app, what, name, obj, options, lines: list[str]) -> Non
     types stand only in signatures.
     """
     for i, line in enumerate(lines):
-        parts = re.split(
-            r"(`+[^`]*`+)", line
-        )  # every second part stands between backticks
+        # every second part stands between backticks
+        parts = re.split(r"(`+[^`]*`+)", line)
         parts[::2] = [re.sub(r"(?<!\\)\*(?!\s)", r"\*", part) for part in parts[::2]]
         lines[i] = "".join(parts)
         if i and lines[i - 1].strip() in {"Returns:", "Yields:"} and ":" in line:

@@ -29,6 +29,7 @@ from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import summary
 
 KINDS = ("ahead", "equal")
+# mean, reach, in margins
 EXAMPLES = (
     (2, 0.6),
     (0.5, 0.3),
@@ -36,7 +37,7 @@ EXAMPLES = (
     (0.1, 0.6),
     (-0.7, 1.1),
     (-2, 0.6),
-)  # mean, reach, in margins
+)
 
 
 def whose(claim: Claim) -> str:

@@ -34,20 +34,21 @@ from vitworkshop.web import export
 STILLS = (
     Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
 )
-ROOMS = (
-    STILLS / "rooms.json"
-)  # of each picture's explorer: its widths, and how high it is then; in pixels
+# of each picture's explorer: its widths, and how high it is then; in pixels
+ROOMS = STILLS / "rooms.json"
+# which come first, wherever a tag does not say others
 MODEL, PICTURE = (
     "cifar10-photo",
     "cat",
-)  # which come first, wherever a tag does not say others
+)
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
+# page, what a link must say
 LINKED = {
     "lab": ("lab", {"model": MODEL, "picture": PICTURE}),
     "learn": ("learns", {}),
     "way": ("way", {"model": MODEL, "picture": PICTURE}),
-}  # page, what a link must say
+}
 FOLDER = "vit"
 ROOM = """<style>@media screen and (scripting: enabled) {{
 {one} {{ container-type: inline-size; display: block; margin: 1.5rem 0; overflow: clip; position: relative; }}
@@ -94,14 +95,12 @@ def write_scripts(app, error) -> None:
 def with_room(tag: re.Match) -> str:
     """An explorer's tag with style that keeps its place until it stands there, as high as it will be at any width."""
     name = tag["still"] or tag["room"]
-    points = json.loads(ROOMS.read_text(encoding="utf-8")).get(
-        name, []
-    )  # none before its first still
+    # none before its first still
+    points = json.loads(ROOMS.read_text(encoding="utf-8")).get(name, [])
     steps, one = [], f'[data-room="{name}"]:not([data-ready])'
     for k, (width, height) in enumerate(points):
-        a, b = (
-            points[k : k + 2] if k + 1 < len(points) else points[-2:]
-        )  # straight lines between them
+        # straight lines between them
+        a, b = points[k : k + 2] if k + 1 < len(points) else points[-2:]
         slope = (b[1] - a[1]) / (b[0] - a[0])
         line = f"{one}::before {{ padding-top: calc({height - slope * width:.0f}px + {100 * slope:.1f}%); }}"
         steps.append(f"@container (min-width: {width if k else 0}px) {{ {line} }}")

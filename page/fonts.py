@@ -156,9 +156,8 @@ def main(math: str, icons: str) -> None:
     font = TTFont(math, recalcTimestamp=False)
     fit_delimiters(font)
     fit_roots(font)
-    prime = font.getBestCmap()[
-        0x2032
-    ]  # browsers make it small and raise it, which this glyph is already
+    # browsers make it small and raise it, which this glyph is already
+    prime = font.getBestCmap()[0x2032]
     low = bounds(font, prime)[1]
     redraw(font, prime, (1.3, 0, 0, 1.3, 0, 90 - 1.3 * low))
     wide, left = font["hmtx"].metrics[prime]

@@ -26,20 +26,20 @@ from vitworkshop.exercises.answers import plain, words
 from vitworkshop.exercises.data import data_of, has_data, kind_of, nested, parts_of
 
 NOTEBOOKS = re.compile(r"^(.*: waiting for your \w+|vitlib \d.*\btorch \d.*)\n?", re.M)
-SAID = re.compile(
-    r"\b(your guess|(run it )?before the next cell)\b[,;]? *"
-)  # what a field need not say
+# what a field need not say
+SAID = re.compile(r"\b(your guess|(run it )?before the next cell)\b[,;]? *")
 PLAIN = 'autocomplete="off" autocapitalize="off" spellcheck="false"'
 FIELD = """<form class="guess"><fieldset><legend>{number}, {name}</legend>{rows}
 <p><button>Check</button> <button type="button">Show</button></p><p role="status"></p></fieldset>
 <script type="application/json">{data}</script></form>
 <details class="guess"><summary>{number}: {name}, then look</summary><p>{answer}</p></details>
 """
+# of inputs, in letters; others are wide
 SIZES = {
     "a number": 9,
     "True or False": 9,
     "a word": 14,
-}  # of inputs, in letters; others are wide
+}
 
 
 # What a cell asks for

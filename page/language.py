@@ -18,16 +18,15 @@ from docutils import nodes
 from page.edition import HAN, WORDS, headings, languages, source
 from page.theme import change_pages
 
+# its tag, its name, its address
 OTHER = {
     "en": ("zh-CN", "中文", "zh/{}"),
     "zh_CN": ("en", "English", "../{}"),
-}  # its tag, its name, its address
-CLOSED = re.compile(
-    r"(<(pre|code|script|style|math|dt)\b.*?</\2>)", re.S
-)  # in which nothing is translated
-QUOTED = re.compile(
-    r"(（|“|[A-Za-z,;] ?)(</?(a|span|em)\b[^<>]*>)+$"
-)  # English in a Chinese sentence: 词元（token）
+}
+# in which nothing is translated
+CLOSED = re.compile(r"(<(pre|code|script|style|math|dt)\b.*?</\2>)", re.S)
+# English in a Chinese sentence: 词元（token）
+QUOTED = re.compile(r"(（|“|[A-Za-z,;] ?)(</?(a|span|em)\b[^<>]*>)+$")
 TEXT = re.compile(
     r'(>|(?:aria-label|title|placeholder)=")((?<=>)[^<>]*[A-Za-z][^<>]*(?=<)|(?<=")[^"]*[A-Za-z][^"]*)'
 )

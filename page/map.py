@@ -63,9 +63,8 @@ PARTS = tuple(
     for fields in yaml.safe_load((HERE / "parts.yaml").read_text(encoding="utf-8"))
 )
 BY_NUMBER = {part.number: part for part in PARTS}
-Address = Callable[
-    [Part], str | None
-]  # a part's address, or None where there is no such page
+# a part's address, or None where there is no such page
+Address = Callable[[Part], str | None]
 
 
 @cache

@@ -38,13 +38,14 @@ UNREAD = {
     "index",
     "bibliography",
 }
+# entries of their own
 NESTED = (
     nodes.section,
     nodes.title,
     addnodes.desc,
     addnodes.glossary,
     dropdown_main,
-)  # entries of their own
+)
 FIELDS = ("title", "anchor", "text", "code")
 pages: dict[str, list[dict]] = {}  # what was collected in this build
 

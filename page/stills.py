@@ -36,6 +36,7 @@ PAGES = {  # the explorer's picture: its page, and which of the page's explorers
     "shapes": ("08-whole-vit", "vit-shapes"),
     "attention": ("09-training", "vit-attention"),
 }
+# between 567 and 569, two columns become one
 WIDTHS = (
     286,
     320,
@@ -46,7 +47,7 @@ WIDTHS = (
     640,
     688,
     790,
-)  # between 567 and 569, two columns become one
+)
 CONTROLS = """.row, .samples, .knobs, .tools + .note, .verdict + .keeps, [role=status], details:not([open]) {
     display: none; } summary { list-style: none; }"""
 HEIGHTS = """async (one, widths) => {
@@ -86,9 +87,8 @@ def main() -> None:
             if name == "way-brief":  # in its place stands the title page's drawing
                 continue
             if name == "way":
-                shown.evaluate(
-                    "way => way.step(way.stages.length - 4)"
-                )  # in one of the last blocks
+                # in one of the last blocks
+                shown.evaluate("way => way.step(way.stages.length - 4)")
             shown.evaluate(
                 "(one, css) => one.shadowRoot.querySelector('style').append(css)",
                 CONTROLS,

@@ -78,15 +78,12 @@ def mend(body: str) -> str:
         )
         return re.sub(r"</d[ld]>", "</span>", text)
 
-    body = body.replace(
-        'role="doc-biblioentry"', 'role="listitem"'
-    )  # deprecated, and it stands in a list
-    body = body.replace(
-        '<summary aria-label="Toggle hidden content">', "<summary>"
-    )  # named by what it says
-    body = body.replace(
-        '<th class="head"><p></p></th>', '<td class="head"></td>'
-    )  # a corner heads nothing
+    # deprecated, and it stands in a list
+    body = body.replace('role="doc-biblioentry"', 'role="listitem"')
+    # named by what it says
+    body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+    # a corner heads nothing
+    body = body.replace('<th class="head"><p></p></th>', '<td class="head"></td>')
     return re.sub(r'<dt class="sig .*?</dt>', as_lines, body, flags=re.S)
 
 

@@ -42,9 +42,8 @@ def observe() -> SimpleNamespace:
     """What the model makes of the photograph: its tokens (T, D), and how much of each patch (N,) is read."""
     model, _ = vl.load_pretrained(MODEL)
     cfg = model.cfg
-    photo, small = (
-        vl.sample_image(PICTURE, side) for side in (FINE, cfg.img_size)
-    )  # the explorers' cut
+    # the explorers' cut
+    photo, small = (vl.sample_image(PICTURE, side) for side in (FINE, cfg.img_size))
     images = vl.normalize(small[None])  # (1, 3, 32, 32)
     with torch.no_grad():
         tokens = model.embed(images)[0]  # (T, D)
@@ -232,11 +231,12 @@ class Drawing:
             self.image(x + n * step, top, thumb, cells, data_uri(table[:, n : n + 1]))
         y = top + cells + gap
         share = (scene.reach - scene.reach.min()) / np.ptp(scene.reach)
+        # gathered in one point
         start, bend, back = (
             x + width / 2,
             y + height * 0.7,
             y + height * 0.3,
-        )  # gathered in one point
+        )
         for n in np.argsort(scene.reach):
             end, s = x + (n + 1.43) * step, share[n] ** 1.5
             curve = f"M{end:.1f} {y:g}C{end:.1f} {bend:.1f} {start:.1f} {back:.1f} {start:.1f} {y + height:g}"

@@ -81,16 +81,14 @@ def numbers(text: str, digits: bool) -> Counter:
 def problems(english: str, chinese: str) -> list[str]:
     """What a paragraph lost, invented or wrote in another way than the edition does."""
     found, both = {}, (english, chinese)
-    roleless = [
-        re.sub(r"\{[\w:]+\}`[^`]*`", "█", text) for text in both
-    ]  # the words of roles look like code
+    # the words of roles look like code
+    roleless = [re.sub(r"\{[\w:]+\}`[^`]*`", "█", text) for text in both]
     for name, pattern in SAME.items():
         found[name] = [
             counts(pattern, text) for text in (both if name == "role" else roleless)
         ]
-    grouped = (
-        "illion" in english
-    )  # Chinese groups by ten thousands: 3.03 亿 is 303 million
+    # Chinese groups by ten thousands: 3.03 亿 is 303 million
+    grouped = "illion" in english
     a, b = (numbers(text, grouped) for text in both)
     if (b - a).total() > len(
         re.findall(rf"(?i)\b(?:{'|'.join(COUNTED)})", english)

@@ -127,9 +127,8 @@ def show(tab, dark: bool = False, width: int = 1280) -> None:
     tab.emulate_media(color_scheme=theme)
     tab.set_viewport_size({"width": width, "height": 900})
     tab.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
-    tab.wait_for_timeout(
-        100
-    )  # lets transitions begin; one that is out of sight may never end by itself
+    # lets transitions begin; one that is out of sight may never end by itself
+    tab.wait_for_timeout(100)
     tab.evaluate(
         "document.getAnimations().forEach(one => { try { one.finish() } catch { one.cancel() } })"
     )

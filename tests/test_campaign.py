@@ -243,9 +243,8 @@ def assert_it_goes_on(folder, whole: dict) -> None:
 
 @pytest.fixture
 def whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "vitlib.train.loop.CHECKPOINT_SECONDS", 0.0
-    )  # one after each step
+    # one after each step
+    monkeypatch.setattr("vitlib.train.loop.CHECKPOINT_SECONDS", 0.0)
     return train(tmp_path / "whole")
 
 
@@ -362,9 +361,8 @@ def test_damaged_results(tmp_path, name):
     result = vl.load_results(name)
     path = write_json(tmp_path / f"{name}.json", result)
     read = lambda: vl.load_results(name, tmp_path)
-    same = lambda found: (
-        result.items() <= found.items()
-    )  # a turned bit in the word "checksum" adds a word
+    # a turned bit in the word "checksum" adds a word
+    same = lambda found: result.items() <= found.items()
     assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
 
 
@@ -393,9 +391,8 @@ def test_damaged_archives(tmp_path, monkeypatch):
         try:
             return cifar10.fetch_cifar10(root, [path.as_uri()], progress=False)
         finally:
-            assert (
-                not list(root.rglob("*.bin")) or read_again() == whole
-            )  # nothing, or all of it
+            # nothing, or all of it
+            assert not list(root.rglob("*.bin")) or read_again() == whole
 
     read_again = lambda: [(root / FOLDER / name).read_bytes() for name in FILES]
     path.write_bytes(raw)

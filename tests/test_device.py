@@ -21,9 +21,8 @@ def test_one_seed_decides_all_random_numbers():
 
 
 def test_seeds_are_derived_from_all_parts_and_use_all_63_bits():
-    assert (
-        derive_seed(0, "init") == 5184189234732532942
-    )  # today's and tomorrow's: logs depend on it
+    # today's and tomorrow's: logs depend on it
+    assert derive_seed(0, "init") == 5184189234732532942
     found = {
         derive_seed(seed, what)
         for seed in range(50)

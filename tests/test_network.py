@@ -18,9 +18,8 @@ pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
 
 
 GOOGLES = "B_16-i21k-300ep-lr_0.001-aug_medium1-wd_0.1-do_0.0-sd_0.0--imagenet2012-steps_20k-lr_0.01-res_224.npz"
-CATS = range(
-    281, 286
-)  # of ImageNet's classes: tabby, tiger cat, Persian, Siamese, Egyptian cat
+# of ImageNet's classes: tabby, tiger cat, Persian, Siamese, Egyptian cat
+CATS = range(281, 286)
 # whose names a file has, and how its pictures are normalised
 PUBLISHED = {
     "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k": ("timm", "half"),
@@ -75,9 +74,8 @@ def test_transformers(pictures):
         vl.load_weights(ours, hub.hf_hub_download(name, "model.safetensors"))
         == "transformers"
     )
-    assert (
-        difference(ours, lambda x: theirs(x).logits, pictures) < 1e-2
-    )  # their epsilon is 1e-12
+    # their epsilon is 1e-12
+    assert difference(ours, lambda x: theirs(x).logits, pictures) < 1e-2
 
 
 def test_dino(pictures):

@@ -14,10 +14,11 @@ from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import run_study
 
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
+# another processor rounds otherwise, and a run then goes its own way
 ACCURACY, LOSS = (
     0.03,
     0.15,
-)  # another processor rounds otherwise, and a run then goes its own way
+)
 
 
 def smallest(result: dict) -> dict:
@@ -84,9 +85,8 @@ def test_a_committed_run_once_more(name, tmp_path, monkeypatch):
     if data.label not in labels:
         pytest.skip(f"the data are {data.label}, those of the study are {labels}")
     monkeypatch.setitem(STUDIES, name, small_study(name, result, run))
-    monkeypatch.setattr(
-        resolution, "SIZES", ()
-    )  # there a run is long, and its first row needs none of it
+    # there a run is long, and its first row needs none of it
+    monkeypatch.setattr(resolution, "SIZES", ())
     monkeypatch.setattr(resolution, "MORE_SIZES", ())
     again = run_study(
         name,

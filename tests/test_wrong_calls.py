@@ -191,9 +191,8 @@ def test_what_is_near_is_fine():
             layer((IMAGES if name in OF_IMAGES else TOKENS).bfloat16())
     assert vl.patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
     assert vl.guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
-    tensors.check_finite(
-        {"bias": torch.full((3,), 1e-9)}, torch.float16, ""
-    )  # added to what is larger
+    # added to what is larger
+    tensors.check_finite({"bias": torch.full((3,), 1e-9)}, torch.float16, "")
     for mix in (vl.mixup, vl.cutmix):
         assert (
             mix(IMAGES, torch.eye(3).half(), 0.8, torch.Generator())[1].dtype
@@ -206,9 +205,8 @@ def test_what_is_near_is_fine():
         atol=0.1,
         rtol=0,
     )
-    gaps = vl.few_shot(
-        X, Y * FAR + 7, X, Y * FAR + 7
-    )  # no class between them costs a column
+    # no class between them costs a column
+    gaps = vl.few_shot(X, Y * FAR + 7, X, Y * FAR + 7)
     assert {*gaps["predictions"].tolist()} <= {7, FAR + 7}
     assert gaps["accuracy"] == vl.few_shot(X, Y, X, Y)["accuracy"]
 

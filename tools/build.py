@@ -31,15 +31,15 @@ from tools.depends import PACKAGES, depends_on
 
 BUILD = HTML.parent
 CACHE = BUILD / ".jupyter_cache"
+# what the pages of each language are built from, and where they lie then
 SOURCES = {
     "en": ROOT,
     "zh": BUILD / "zh",
-}  # what the pages of each language are built from, and where they lie then
+}
 SITES = {"en": HTML, "zh": HTML / "zh"}
 STATE = BUILD / "state.json"
-KEYS = (
-    BUILD / "keys.json"
-)  # of every notebook in the cache, what it depended on when it ran
+# of every notebook in the cache, what it depended on when it ran
+KEYS = BUILD / "keys.json"
 TIMEOUT = 300  # seconds a cell may take
 
 
@@ -106,9 +106,8 @@ def fingerprints(language: str) -> dict[str, str]:
     package = [
         file for name in PACKAGES for file in (ROOT / name).rglob("*") if file.is_file()
     ]
-    settings += [
-        file for file in package if file.suffix == ".js"
-    ]  # for the pages; no notebook runs it
+    # for the pages; no notebook runs it
+    settings += [file for file in package if file.suffix == ".js"]
     code = [file for file in package if file.suffix != ".js"]
     return {
         "code": hashlib.sha256((digest(code) + surroundings()).encode()).hexdigest(),
@@ -191,9 +190,8 @@ def report_failure(path: Path, traceback: str) -> None:
     """Says which cell of which notebook failed, with its code and its error."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", traceback)
     print(f"\n{'-' * 100}\nFAILED  {path.relative_to(ROOT)}", flush=True)
-    parts = re.split(
-        r"^-{10,}\n", plain, flags=re.M
-    )  # nbclient: message, source, error, name of the error
+    # nbclient: message, source, error, name of the error
+    parts = re.split(r"^-{10,}\n", plain, flags=re.M)
     code = parts[1].strip() if len(parts) > 2 else ""
     for number, cell in enumerate(
         json.loads(path.read_text(encoding="utf-8"))["cells"], 1
@@ -240,9 +238,8 @@ def run_notebooks(asked: list[Path] | None = None) -> bool:
         f"Notebooks: running {len(todo)} of {len(paths)} on {workers} cores ...",
         flush=True,
     )
-    environment = kernel_environment(workers) | {
-        "TQDM_DISABLE": "1"
-    }  # neither pages nor git show bars
+    # neither pages nor git show bars
+    environment = kernel_environment(workers) | {"TQDM_DISABLE": "1"}
     profile = BUILD / ".ipython" / "profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.py").write_text(
@@ -303,9 +300,8 @@ def main() -> int:
     if found.items() <= last.items() and not missing_pages():
         print(f"Nothing changed. The book is at {index}")
         return 0
-    STATE.unlink(
-        missing_ok=True
-    )  # until this build is done, the last one is not known to be good
+    # until this build is done, the last one is not known to be good
+    STATE.unlink(missing_ok=True)
     if not run_notebooks():
         print("\nThe book was not built: a notebook failed (see above).")
         return 1

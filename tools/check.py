@@ -103,9 +103,8 @@ def run(name: str, module: list[str], variables: dict[str, str]) -> Counter:
         counts = Counter(
             passed=found["tests"] - failed - skipped, failed=failed, skipped=skipped
         )
-        counts["failed"] += bool(
-            status and not failed
-        )  # nothing was collected, or pytest itself broke
+        # nothing was collected, or pytest itself broke
+        counts["failed"] += bool(status and not failed)
     verdict = "FAILED" if counts["failed"] else "ok"
     print(f"--- {name}: {verdict}, {time.perf_counter() - start:.0f} s", flush=True)
     return counts

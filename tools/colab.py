@@ -59,10 +59,11 @@ def pack(target: Path, files: Iterable[tuple[Path, Path]]) -> None:
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in files:
             entry = zipfile.ZipInfo(name.as_posix())  # of 1980
+            # the same on Windows
             entry.create_system, entry.external_attr = (
                 3,
                 0o644 << 16,
-            )  # the same on Windows
+            )
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     os.replace(part, target)
 

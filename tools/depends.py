@@ -120,9 +120,8 @@ def depends_on(notebook: Path, root: Path) -> list[Path]:
         if file.stem.replace("_", "-") in named
     ]
     also = [f"import vitworkshop.studies.{name}" for name in studies]
-    numbers = {
-        text[:2] for text in named if re.fullmatch(r"\d\d\.\w", text)
-    }  # of exercises
+    # of exercises
+    numbers = {text[:2] for text in named if re.fullmatch(r"\d\d\.\w", text)}
     also += [f"import vitworkshop.exercises.ch{number}" for number in sorted(numbers)]
     if "subprocess" in code:  # it calls the command line
         also.append("import vitlib.__main__")

@@ -54,9 +54,8 @@ def pins(wanted: list[str], python: str, *options: str, kept: str = "") -> list[
         command += ["--output-file", str(written)]
         subprocess.run(command, input="\n".join(wanted), text=True, check=True)
         lines = written.read_text(encoding="utf-8").splitlines()
-    lines = [
-        re.sub(r"\+\w+$", "", line) for line in lines
-    ]  # torch's build is no version
+    # torch's build is no version
+    lines = [re.sub(r"\+\w+$", "", line) for line in lines]
     return [line for line in lines if not NOT_PINNED.match(line)]
 
 

@@ -23,12 +23,13 @@ from tools.build import BUILD, missing_pages, toc_pages
 
 PDF = BUILD / "patch-by-patch.pdf"
 LEAVE_OUT = ".headerlink, nav.vit-map-place.strip svg.tall, .only-dark, script, noscript, button"
+# sections of every chapter
 EVERYWHERE = {
     "What to take",
     "Key terms",
     "Exercises",
     "References",
-}  # sections of every chapter
+}
 STYLE = """
 body { margin: 0 auto; max-width: 46rem; padding: 0 1rem; }
 section.page, section.contents { break-before: page; }
@@ -170,9 +171,8 @@ def write(pages: list[str], path: Path, window, title: str = "Patch by Patch") -
     joined.write_text(join(pages, title), encoding="utf-8")
     tab = window.new_page(color_scheme="light")
     tab.set_default_timeout(600_000)
-    tab.route(
-        re.compile("^https?:"), lambda route: route.abort()
-    )  # nothing comes from elsewhere
+    # nothing comes from elsewhere
+    tab.route(re.compile("^https?:"), lambda route: route.abort())
     tab.goto(joined.as_uri(), wait_until="load")
     tab.evaluate("document.fonts.ready")
     foot = '<div style="font-size:8px;width:100%;text-align:center"><span class="pageNumber"></span></div>'

@@ -175,9 +175,8 @@ def plain(text: str, cited: list[str], language: str) -> str:
     text = EXERCISE.sub(
         lambda m: f"**{said['titled'].format(called[m[2]], m[1])}**\n", text
     )
-    text = re.sub(
-        r"^`{4,}\n?", "", text, flags=re.M
-    )  # where exercises and solutions end
+    # where exercises and solutions end
+    text = re.sub(r"^`{4,}\n?", "", text, flags=re.M)
     while BOX.search(text):
         text = BOX.sub(box, text)
     text = re.sub(
@@ -193,9 +192,8 @@ def plain(text: str, cited: list[str], language: str) -> str:
     )
     text = re.sub(r"\{([\w:]+)\}`([^`]*)`", lambda m: f"\0{role(m, language)}\0", text)
     text = text.replace(f"{edition.MARK} ", "（英文）")
-    text = re.sub(
-        r" (?=\0（)|(?<=）\0) ", "", text
-    )  # Chinese brackets bring their space
+    # Chinese brackets bring their space
+    text = re.sub(r" (?=\0（)|(?<=）\0) ", "", text)
     text = re.sub(
         rf"(?<={HAN})\0(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])\0(?={HAN})", " ", text
     ).replace("\0", "")

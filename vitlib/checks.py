@@ -210,24 +210,21 @@ Seed = Annotated[Natural, Usual(0)]
 SmallSeed = Annotated[Seed, Lt(2**32)]  # of 32 bits, as NumPy takes
 Classes = Annotated[int, check_classes]  # a function refuses in words of its own
 Images = Annotated[Float[Tensor, "B C H W"], check_numbers]  # normalised
-Size = Annotated[
-    int | tuple[int, int] | list[int], as_pair
-]  # one side, or (height, width)
+# one side, or (height, width)
+Size = Annotated[int | tuple[int, int] | list[int], as_pair]
 Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
-Height = Annotated[
-    float, Ge(1), Le(100), Usual(3.8)
-]  # of a figure, in inches; near 0 Python aborts
+# of a figure, in inches; near 0 Python aborts
+Height = Annotated[float, Ge(1), Le(100), Usual(3.8)]
 Rate = Annotated[float, Ge(0), Lt(1)]
 DropRate = Annotated[Rate, Usual(0.1)]
 PatchDropRate = Annotated[Rate, Usual(0.5)]
 Share = Annotated[float, Ge(0), Le(1)]
 MaskRatio = Annotated[float, Gt(0), Lt(1), Usual(0.5)]
 Magnitude = Annotated[float, Ge(0), Le(10), Usual(9)]  # of RandAugment
-Alpha = Annotated[
-    Positive, Usual("0.8 for Mixup, 1 for CutMix")
-]  # of a Beta distribution
+# of a Beta distribution
+Alpha = Annotated[Positive, Usual("0.8 for Mixup, 1 for CutMix")]
 LearningRate = Annotated[Positive, Usual("1e-3")]
 WeightDecay = Annotated[NonNegative, Usual(0.05)]
 EmaDecay = Annotated[Rate, Usual(0.999)]
@@ -314,9 +311,8 @@ def _fits(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is no class is not looked at."""
     if hasattr(kind, "dim_str"):
         dense = isinstance(value, Tensor) and value.layout == torch.strided
-        return dense and not (
-            value.is_meta and isinstance(kind.dtypes, tuple)
-        )  # "any dtype" is never read
+        # "any dtype" is never read
+        return dense and not (value.is_meta and isinstance(kind.dtypes, tuple))
     if kind in (int, float):
         return (
             is_number(value)

@@ -17,9 +17,8 @@ __all__ = ["load_results"]
 
 VERSION = "0.1.0"  # of the packages; pyproject.toml reads it here
 RESULTS = Path(__file__).parent / "results"
-COMMAND: ContextVar[str] = ContextVar(
-    "COMMAND", default=""
-)  # the command line sets it, for the results
+# the command line sets it, for the results
+COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")
 
 
 def provenance(dataset: str, device: torch.device, precision: str) -> dict[str, str]:

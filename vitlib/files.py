@@ -51,9 +51,8 @@ def write_atomic(path: str | Path, content: bytes | Callable[[Path], object]) ->
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        error.filename = error.filename or str(
-            path
-        )  # a disk that is full names no file
+        # a disk that is full names no file
+        error.filename = error.filename or str(path)
         raise
     finally:
         with contextlib.suppress(OSError):

@@ -33,9 +33,8 @@ class Task:
     points: int  # for a right answer; 0 where it is not graded
     minutes: int
     exercise: Exercise | None = None  # None for a question that is answered in words
-    examples: list[str] = field(
-        default_factory=list
-    )  # arguments, as a student would write them
+    # arguments, as a student would write them
+    examples: list[str] = field(default_factory=list)
     read: str = (
         ""  # the number of a chapter, and its section that teaches what is asked for
     )
@@ -55,9 +54,8 @@ class Task:
         assert self.exercise
         exercise = replace(self.exercise)
         exercise.cases = exercise.drawn(seed)
-        assert (
-            exercise.wanted
-        )  # a reference that fails here would cost everybody's points
+        # a reference that fails here would cost everybody's points
+        assert exercise.wanted
         return exercise
 
 
@@ -79,9 +77,8 @@ def homework(number: int) -> Homework:
     check_between("homework", number, NUMBERS[0], NUMBERS[-1])
     spec = spec_from_file_location(f"homework_{number}", source(number))
     assert spec and spec.loader
-    file = sys.modules[spec.name] = module_from_spec(
-        spec
-    )  # where its functions' source is looked for
+    # where its functions' source is looked for
+    file = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
     points = sum(task.points for task in file.TASKS)

@@ -43,7 +43,10 @@ def test_every_study_stands_with_its_chapter_once():
     assert {
         chapter: re.findall(r"\{claims\} (\S+)", part)
         for chapter, part in parts.items()
-    } == {chapter: names.split() for chapter, names in CHAPTERS.items()}
+    } == {
+        chapter: [name for name in names.split() if STUDIES[name].claims]
+        for chapter, names in CHAPTERS.items()
+    }
 
 
 def test_a_chapter_that_reads_a_study_has_it_on_the_page_of_the_runs():

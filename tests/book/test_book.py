@@ -330,9 +330,8 @@ def test_internal_links_lead_somewhere(name):
         )
         if address.fragment and target.suffix == ".html" and address.fragment != "top":
             other = target.relative_to(HTML.resolve()).with_suffix("").as_posix()
-            state = re.match(
-                "(lab|learn|way)-", address.fragment
-            )  # of an explorer, which need only be there
+            # of an explorer, which need only be there
+            state = re.match("(lab|learn|way)-", address.fragment)
             there = (
                 soup(other).find(f"vit-{state[1]}")
                 if state
@@ -367,9 +366,8 @@ def test_the_map_opens_the_chapter(path):
         (here,) = drawing.find_all(attrs={"aria-current": True})
         assert here["data-part"] == path.stem[:2] and here["aria-current"] == "page"
         assert "you are here" in here["aria-label"]
-        assert (
-            drawing.get_text().count("you are here") == 2
-        )  # the tooltip, and the words on the map
+        # the tooltip, and the words on the map
+        assert drawing.get_text().count("you are here") == 2
     (place,) = article.find_all("nav", class_="vit-map-place")
     before = place.find_previous_sibling()
     assert before.name == "p" and before.find_previous_sibling().name == "h1"

@@ -26,10 +26,11 @@ UPWARD = """() => {
     scrollBy({top: -40, behavior: 'instant'});
     return document.getElementById('pst-back-to-top').style.display === 'block';
 }"""
+# axe calls them moderate; none is left all the same
 LIGHTER = [
     "region",
     "landmark-unique",
-]  # axe calls them moderate; none is left all the same
+]
 LESS = """() => { // what makes axe slow and holds nothing to judge: colours of code, insides of drawings and equations
     document.querySelectorAll('pre, em.sig-param, .sig-return').forEach(each => {
         const button = each.querySelector('button');
@@ -73,9 +74,8 @@ def test_axe_finds_nothing_serious(browser, address, axe, page):
             show(tab, dark=True)
             found += faults(tab, colours=True)
         show(tab, dark=True, width=390)
-        tab.wait_for_timeout(
-            400
-        )  # the theme looks a while after a change of size at what scrolls
+        # the theme looks a while after a change of size at what scrolls
+        tab.wait_for_timeout(400)
         assert not found + faults(tab, page in COLOURED)
 
 

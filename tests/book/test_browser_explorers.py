@@ -88,9 +88,8 @@ def test_axe_finds_nothing_serious_in_them_and_they_stay_inside_the_page(
     """With colours, folded parts open."""
     tab, _, names = woken
     show(tab, dark=dark, width=width)
-    tab.evaluate(
-        "scrollTo(0, 0)"
-    )  # where the bar above the text covers none of their buttons
+    # where the bar above the text covers none of their buttons
+    tab.evaluate("scrollTo(0, 0)")
     tab.evaluate(axe)
     found = tab.evaluate(
         """async names => (await axe.run({include: names.map(name => [name])}, {resultTypes: ['violations'],

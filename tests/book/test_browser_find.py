@@ -174,18 +174,16 @@ def test_a_search_goes_on_by_keyboard(browser, address):
         assert tab.evaluate(
             "document.activeElement.closest('#search-hits li') !== null"
         )
-        tab.locator(".bd-search-container input").fill(
-            "quantization"
-        )  # which is not in the book
+        # which is not in the book
+        tab.locator(".bd-search-container input").fill("quantization")
         tab.wait_for_function(
             "document.getElementById('search-status').textContent.startsWith('Nothing')"
         )
         hrefs = tab.eval_on_selector_all(
             "#search-hits a", "all => all.map(a => a.href)"
         )
-        assert len(hrefs) == 3 and all(
-            "#term-" in href for href in hrefs
-        )  # the nearest terms
+        # the nearest terms
+        assert len(hrefs) == 3 and all("#term-" in href for href in hrefs)
         assert not wrong
 
 

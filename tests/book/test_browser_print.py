@@ -104,13 +104,14 @@ def test_a_chapter_takes_no_more_than_thirty_pages(browser, address):
 
 
 def test_pages_are_joined_with_their_links():
+    # some link to states
     pages = [
         "book/lab",
         "book/learns",
         "book/teach",
         "book/04-resolution",
         CHAPTER,
-    ]  # some link to states
+    ]
     text = pdf.join([page for page in pages if built(page)])
     names = re.findall(r'\bid="([^"]+)"', text)
     targets = re.findall(r'href="#([^"]+)"', text)

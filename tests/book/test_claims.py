@@ -127,9 +127,8 @@ def curve(study: str, variant: str) -> np.ndarray:
 
 def epochs(study: str, variant: str) -> int:
     """How many epochs each run of a variant had."""
-    logs = [
-        run["epochs"] for run in runs(study, variant)
-    ]  # of most only their number is kept
+    # of most only their number is kept
+    logs = [run["epochs"] for run in runs(study, variant)]
     (number,) = {len(log) if isinstance(log, list) else log for log in logs}
     return number
 

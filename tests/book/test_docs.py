@@ -168,10 +168,11 @@ def test_cards_are_finished_runs_only(numbers, tmp_path):
         )
     found = numbers.finished_runs(tmp_path)
     assert [card["name"] for card in found] == ["b-plain", "a-modern"]
+    # another seed joins its run
     assert [card["accuracies"] for card in found] == [
         [0.6],
         [0.9, 0.8],
-    ]  # another seed joins its run
+    ]
 
 
 def test_the_picture_that_comes_first_is_named_rightly_and_surely():
@@ -297,6 +298,7 @@ def test_the_table_of_chapters_adds_up(numbers):
         line.split(" | ") for line in numbers.make_table("chapters").splitlines()[2:]
     ]
     assert len(rows) == len(CHAPTERS)
+    # chapter 01, counted by hand
     assert rows[0][1:] == [
         "30",
         "5",
@@ -306,11 +308,10 @@ def test_the_table_of_chapters_adds_up(numbers):
         "40",
         "55",
         "15 |",
-    ]  # chapter 01, counted by hand
+    ]
     for row in [*rows, whole]:
-        assert sum(int(cell or 0) for cell in row[3:6]) == int(
-            row[2]
-        )  # each exercise has its stars
+        # each exercise has its stars
+        assert sum(int(cell or 0) for cell in row[3:6]) == int(row[2])
     assert int(whole[1]) == sum(int(row[1]) for row in rows)
     reading = sorted(int(row[1]) for row in rows)
     assert (

@@ -11,10 +11,11 @@ import pytest
 
 from classroom import bundle, editions
 
+# no pip settings of this machine
 CLEAN = {
     "PATH": os.environ.get("PATH", ""),
     "HOME": "/nonexistent",
-}  # no pip settings of this machine
+}
 NO_NETWORK = """
 import fcntl, socket, struct, subprocess, sys  # a network of its own, in which there is only this machine
 with socket.socket() as s:

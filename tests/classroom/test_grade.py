@@ -363,9 +363,8 @@ def test_pages_say_what_a_student_needs(tmp_path):
 
 
 def test_tables_hold_no_formula():
-    text = table(
-        [["=a", "+", "-", "@", "\t", -1.5, "\0=", 2.0, None]]
-    )  # it begins with a mark for spreadsheets
+    # it begins with a mark for spreadsheets
+    text = table([["=a", "+", "-", "@", "\t", -1.5, "\0=", 2.0, None]])
     assert text == b"\xef\xbb\xbf'=a,'+,'-,'@,'\t,-1.5,'=,2,\r\n"
 
 

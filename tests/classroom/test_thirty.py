@@ -296,9 +296,8 @@ def test_grading_again_grades_what_changed_and_says_so(graded, capsys):
         "--out",
         str(top / "out"),
     ]
-    before = {
-        path: path.read_bytes() for path in (top / "out").rglob("*.[ch]*")
-    }  # .csv, .html
+    # .csv, .html
+    before = {path: path.read_bytes() for path in (top / "out").rglob("*.[ch]*")}
     kept = {path: path.stat().st_mtime_ns for path in (top / "out/students").iterdir()}
     state = top / "out/state.json"
     shutil.copy(top / "homework/mistaken-1.ipynb", top / "homework/mistaken-0.ipynb")
@@ -324,9 +323,8 @@ def test_grading_again_grades_what_changed_and_says_so(graded, capsys):
         and "gone since the last time: sleeping" in said
     )
     write_json(state, read_json(state, "") | {"open_still": ["the network"]})
-    assert (
-        main(grade) == 0
-    )  # nobody's code ran: what was open still is, for all that is known
+    # nobody's code ran: what was open still is, for all that is known
+    assert main(grade) == 0
     said = capsys.readouterr().out
     assert "cannot forbid students' code: the network" in said and not re.search(
         "changed|gone", said

@@ -126,13 +126,14 @@ def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
 def test_a_masked_objective_reads_no_test_set_and_leaves_an_encoder(
     tmp_path, capsys, short_test_set, task, metric
 ):
+    # SMALL ends in --set
     words = [
         f"objective={task}",
         "--out",
         str(tmp_path),
         "--name",
         "encoder",
-    ]  # SMALL ends in --set
+    ]
     assert main([*SMALL, *words]) == 0
     assert (
         short_test_set == ["train"] and f"held-out {metric} " in capsys.readouterr().out

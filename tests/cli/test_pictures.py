@@ -365,9 +365,8 @@ def test_train_and_val_below_a_folder_are_taken(birds, tmp_path):
     ):
         vl.load_folder(tmp_path / "split", 8)
     shutil.copytree(birds, tmp_path / "split" / "test")
-    (tmp_path / "split/test/wren").rename(
-        tmp_path / "split/test/train"
-    )  # a class may be called so
+    # a class may be called so
+    (tmp_path / "split/test/wren").rename(tmp_path / "split/test/train")
     with pytest.raises(
         ValueError,
         match="the same classes in train and test, got .*wren and .*train; rename",

@@ -237,9 +237,8 @@ def test_validation_split_depends_on_the_seed_alone():
     assert first[:8].tolist() == GOLDEN_SPLIT
     assert torch.bincount(labels[first]).tolist() == [10] * 10
     shuffled = np.random.default_rng(0).permutation(1000).tolist()
-    eleventh = [
-        [i for i in shuffled if i % 10 == k][10] for k in range(10)
-    ]  # of each class
+    # of each class
+    eleventh = [[i for i in shuffled if i % 10 == k][10] for k in range(10)]
     first_five = sorted(eleventh, key=shuffled.index)[:5]  # of equal ranks the first
     more = dataset.split_validation(images, labels, 105)[1][0]
     assert {*more.tolist()} - {*first.tolist()} == {*first_five}

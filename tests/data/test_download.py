@@ -76,9 +76,8 @@ class Server:
 
         self.httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.httpd.daemon_threads = True
-        self.httpd.handle_error = lambda *_: (
-            None
-        )  # a client that hangs up is what is being tested
+        # a client that hangs up is what is being tested
+        self.httpd.handle_error = lambda *_: None
         self.url = f"http://127.0.0.1:{self.httpd.server_port}/cifar-10-binary.tar.gz"
         threading.Thread(
             target=self.httpd.serve_forever, args=(0.02,), daemon=True

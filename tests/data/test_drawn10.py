@@ -70,9 +70,8 @@ def test_each_ten_in_a_row_hold_each_class_once(splits):
     for _, labels in splits.values():
         tens = labels.view(-1, 10)
         assert (tens.sort(dim=1).values == torch.arange(10)).all()
-        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(
-            tens
-        )  # in another order each time
+        # in another order each time
+        assert len({tuple(row) for row in tens.tolist()}) > 0.99 * len(tens)
 
 
 def test_no_image_is_in_both_splits_or_twice(splits):

@@ -98,9 +98,8 @@ FILES = {  # its bytes and its pixels
 @pytest.mark.parametrize("name", FILES)
 def test_a_picture_is_the_same_through_every_door(name, tmp_path):
     data, expected = FILES[name]
-    path = tmp_path / name.replace(
-        ".png", ".jfif"
-    )  # what it holds counts, not its name
+    # what it holds counts, not its name
+    path = tmp_path / name.replace(".png", ".jfif")
     path.write_bytes(data)
     image = vl.load_image(path)
     expected = expected if expected.ndim == 3 else expected[..., None].repeat(3, axis=2)

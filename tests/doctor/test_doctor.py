@@ -71,9 +71,8 @@ class Written(vl.Attention):
     def forward(self, x, bias=None):
         q, k, v = self.project(x)  # (B, h, T, d) each
         weights = (q @ k.mT * self.scale).softmax(self.axis)
-        return self.proj(
-            (weights @ v).transpose(1, 2).flatten(2)
-        )  # (B, T, h, d) -> (B, T, D)
+        # (B, T, h, d) -> (B, T, D)
+        return self.proj((weights @ v).transpose(1, 2).flatten(2))
 
 
 class HiddenWeights(vl.Attention):
@@ -389,16 +388,16 @@ def coloured() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_a_trained_model_tells_bgr():
     images, labels = coloured()
-    assert names(vl.doctor(ByColour(), images, labels)) == {
-        "positions"
-    }  # of which it needs none
+    # of which it needs none
+    assert names(vl.doctor(ByColour(), images, labels)) == {"positions"}
     found = names(vl.doctor(ByColour(), images.flip(1), labels))
+    # its one parameter cannot mend that
     assert found == {
         "positions",
         "channels",
         "first loss",
         "one batch",
-    }  # its one parameter cannot mend that
+    }
 
 
 def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged():
@@ -410,9 +409,8 @@ def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged
         adam.zero_grad()
         loss.backward()
         adam.step()
-    assert (
-        vl.doctor(model, IMAGES, LABELS, recipe=vl.Recipe(lr=0.05)) == []
-    )  # which is for new models
+    # which is for new models
+    assert vl.doctor(model, IMAGES, LABELS, recipe=vl.Recipe(lr=0.05)) == []
     sure = copy.deepcopy(model)
     sure.head.weight.data *= 100  # no image that it knows has a gradient
     assert vl.doctor(sure, IMAGES, LABELS) == []
@@ -526,9 +524,8 @@ def with_zeros() -> nn.Module:
     return model
 
 
-ODD = vl.normalize(
-    RAW[:2] * torch.tensor([1.0, 0.2]).view(2, 1, 1, 1)
-)  # two say little of the normalisation
+# two say little of the normalisation
+ODD = vl.normalize(RAW[:2] * torch.tensor([1.0, 0.2]).view(2, 1, 1, 1))
 ALSO_HEALTHY = {
     "two odd pictures": (vit, {"evaluate": lambda model: model.eval()(ODD)}),
     "no augmentation": (vit, {"augment": lambda images: images}),
@@ -687,9 +684,8 @@ def test_sorted_labels_and_rare_classes_are_no_matter():
         vl.doctor(vit(), IMAGES.repeat(4, 1, 1, 1)[order], LABELS.repeat(4)[order])
         == []
     )
-    rare = torch.cat(
-        [torch.arange(0, 64, 4), torch.tensor([1, 2])]
-    )  # 16 of one class, 1 of two others
+    # 16 of one class, 1 of two others
+    rare = torch.cat([torch.arange(0, 64, 4), torch.tensor([1, 2])])
     assert vl.doctor(vit(), IMAGES[rare], LABELS[rare]) == []
 
 
@@ -799,9 +795,8 @@ def test_a_step_down_is_no_longer_than_its_rate():
     before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
     list(case.train_steps(model, torch.optim.SGD(model.parameters(), lr=9.0), [0.5]))
     after = torch.cat([p.detach().flatten() for p in model.parameters()])
-    assert (after - before).norm().item() == pytest.approx(
-        0.5, rel=1e-4
-    )  # the gradient is clipped to norm 1
+    # the gradient is clipped to norm 1
+    assert (after - before).norm().item() == pytest.approx(0.5, rel=1e-4)
 
 
 @pytest.mark.parametrize(("n", "found"), [(40, True), (5, False)])

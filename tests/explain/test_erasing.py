@@ -163,11 +163,12 @@ def test_curves_of_a_known_model(images):
     scores = torch.tensor(
         [[6.0, 5, 4, 3, 2, 1], [1, 2, 3, 4, 5, 6], [1, 9, 1, 9, 1, 9]]
     )
+    # the first of equals is higher
     orders = [
         [0, 1, 2, 3, 4, 5],
         [5, 4, 3, 2, 1, 0],
         [1, 3, 5, 0, 2, 4],
-    ]  # the first of equals is higher
+    ]
     deletion = vl.deletion_curve(model, images, scores, TARGET, steps=3)
     insertion = vl.insertion_curve(model, images, scores, TARGET, steps=3)
     assert not deletion.requires_grad and not insertion.requires_grad

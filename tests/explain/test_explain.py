@@ -92,9 +92,8 @@ def test_rollout_fuses_and_discards():
     torch.testing.assert_close(
         vl.attention_rollout(maps, "min")[0], least / least.sum(-1, keepdim=True)
     )
-    kept = torch.tensor([[0.4, 0.25, 0.35], [0, 0.65, 0], [0, 0, 0.6]]) + torch.eye(
-        3
-    )  # 4 of 9 are gone
+    # 4 of 9 are gone
+    kept = torch.tensor([[0.4, 0.25, 0.35], [0, 0.65, 0], [0, 0, 0.6]]) + torch.eye(3)
     found = vl.attention_rollout(maps, discard=0.45)[0]
     torch.testing.assert_close(found, kept / kept.sum(-1, keepdim=True))
 

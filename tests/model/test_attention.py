@@ -91,9 +91,8 @@ def test_dropout_acts_in_training_alone():
     assert torch.equal(layer(x), layer(x))
     layer.train()
     assert not torch.equal(layer(x), layer(x))
-    assert torch.equal(
-        layer.attention_weights(x), layer.attention_weights(x)
-    )  # the weights leave it out
+    # the weights leave it out
+    assert torch.equal(layer.attention_weights(x), layer.attention_weights(x))
     layer = random_attention(drop_rate=0.5).train()
     assert (layer(x) == 0).float().mean() > 0.2
 
@@ -122,10 +121,11 @@ def axial(
 def readable(grid: tuple[int, int], axis: str) -> torch.Tensor:
     """Which keys each query may read, (T, T): the slow, obvious rule, one pair at a time."""
     rows, cols = grid
+    # CLS has no place
     places = [
         None,
         *((r, c) for r in range(rows) for c in range(cols)),
-    ]  # CLS has no place
+    ]
     line = 0 if axis == "row" else 1
     # True where both are in one line, or one of them is CLS
     return torch.tensor(

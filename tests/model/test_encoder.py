@@ -168,6 +168,5 @@ def test_layer_scale():
     assert layer.gamma.shape == (4,) and layer.gamma.requires_grad
     layer(x).sum().backward()
     torch.testing.assert_close(layer.gamma.grad, x.sum((0, 1)))
-    assert torch.equal(
-        vl.LayerScale(3, 1).gamma, torch.ones(3)
-    )  # a whole number is as good
+    # a whole number is as good
+    assert torch.equal(vl.LayerScale(3, 1).gamma, torch.ones(3))

@@ -57,6 +57,7 @@ def naive_patchify(images: torch.Tensor, P: int) -> torch.Tensor:
 def test_patchify_golden():
     patches = vl.patchify(numbered(1, 2, 4, 4), 2)
     assert patches.shape == (1, 4, 8)
+    # (p1 p2 c): both channels of a pixel
     assert patches[0, 0].tolist() == [
         0,
         16,
@@ -66,10 +67,9 @@ def test_patchify_golden():
         20,
         5,
         21,
-    ]  # (p1 p2 c): both channels of a pixel
-    assert (
-        patches[0, 1, 0] == 2 and patches[0, 2, 0] == 8
-    )  # reading order: to the right first, then down
+    ]
+    # reading order: to the right first, then down
+    assert patches[0, 1, 0] == 2 and patches[0, 2, 0] == 8
 
 
 @given(shapes, st.sampled_from(DTYPES))

@@ -83,9 +83,8 @@ def test_learned2d_resamples_rows_as_a_grid_would():
     pos = POS_EMBEDS["learned2d"]((4, 5), 8, 2)
     whole = vl.resample_pos_embed(pos.table().detach(), (7, 3), (4, 5))
     pos.resample((7, 3))
-    torch.testing.assert_close(
-        pos.table(), whole, rtol=0, atol=1e-6
-    )  # separable: both ways agree
+    # separable: both ways agree
+    torch.testing.assert_close(pos.table(), whole, rtol=0, atol=1e-6)
 
 
 def test_sincos_is_fixed_and_keeps_each_place_of_the_picture():
@@ -97,9 +96,8 @@ def test_sincos_is_fixed_and_keeps_each_place_of_the_picture():
         torch.equal(pos.table()[0, 1:], vl.sincos_2d((2, 5), 8, (3, 3)))
         and not pos.table()[0, 0].any()
     )
-    pos.resample(
-        (9, 3)
-    )  # each old row has three new ones, the middle one at its own place
+    # each old row has three new ones, the middle one at its own place
+    pos.resample((9, 3))
     assert torch.equal(
         pos.table()[0, 1:].unflatten(0, (9, 3))[1::3].flatten(0, 1),
         vl.sincos_2d((3, 3), 8),
@@ -153,9 +151,8 @@ def test_relative_bias_resamples_offsets():
         pos.bias.copy_(torch.linspace(-1, 1, 7)[None, :, None].expand(2, 7, 7))
     pos.resample((8, 8))
     assert pos.bias.shape == (2, 15, 15)
-    torch.testing.assert_close(
-        pos.bias[:, 7], torch.zeros(2, 15), rtol=0, atol=1e-5
-    )  # no offset stays none
+    # no offset stays none
+    torch.testing.assert_close(pos.bias[:, 7], torch.zeros(2, 15), rtol=0, atol=1e-5)
     assert (pos.bias[:, 1:, 0] > pos.bias[:, :-1, 0]).all()
 
 
@@ -207,9 +204,8 @@ def test_resampling_is_timms(timm):
 
 
 def test_height_and_width_are_not_swapped():
-    rows = (
-        torch.arange(4.0)[:, None].expand(4, 6).reshape(1, 24, 1)
-    )  # each position holds its row
+    # each position holds its row
+    rows = torch.arange(4.0)[:, None].expand(4, 6).reshape(1, 24, 1)
     wide = vl.resample_pos_embed(rows, (4, 12), (4, 6), num_prefix_tokens=0).reshape(
         4, 12
     )

@@ -259,9 +259,10 @@ def test_another_image_size(cfg):
     fresh = make(other.cfg)
     fresh.load_state_dict(other.state_dict(), strict=True)
     assert torch.equal(fresh(images_for(other.cfg)), other(images_for(other.cfg)))
+    # a copy
     assert all(
         torch.equal(value, before[name]) for name, value in model.state_dict().items()
-    )  # a copy
+    )
 
 
 # --- positions and order ----------------------------------------------------------------------------------------
@@ -285,9 +286,8 @@ def test_without_positions_patches_are_a_set(order, pool, norm_order):
     x, order = images_for(TINY), torch.tensor(order)
     shuffled = shuffle_patches(x, order, TINY.patch_size)
     with torch.no_grad():
-        torch.testing.assert_close(
-            model(shuffled), model(x), rtol=1e-4, atol=1e-4
-        )  # invariant
+        # invariant
+        torch.testing.assert_close(model(shuffled), model(x), rtol=1e-4, atol=1e-4)
         tokens = model.forward_features(x)[:, 1:]
         torch.testing.assert_close(
             model.forward_features(shuffled)[:, 1:],
@@ -385,9 +385,10 @@ def test_axial_blocks_are_pairs_of_the_full_model_twice_as_deep():
     axial, full = make(replace(TINY, attention="axial")), make(replace(TINY, depth=4))
     assert [block.attn.axis for block in axial.blocks] == ["row", "column"] * 2
     assert axial.state_dict().keys() == full.state_dict().keys()
+    # the same draws
     assert all(
         torch.equal(v, full.state_dict()[k]) for k, v in axial.state_dict().items()
-    )  # the same draws
+    )
     drop = make(replace(TINY, attention="axial", drop_path_rate=0.3))
     assert [block.drop_path.p for block in drop.blocks] == pytest.approx(
         [0, 0.1, 0.2, 0.3]

@@ -90,10 +90,11 @@ def test_false_verdicts_are_rare_and_more_seeds_never_make_a_right_one_rarer(
         right, false, first = judged(drawn[:, :seeds], true)
         some = runs_of(a=drawn[0, :seeds], b=[0.0] * seeds)
         assert Claim("", "", "a", "b", margin=1.0).judge(some)["found"] == first
+        # 0.01: of 4,000 studies
         assert false <= 0.05 and right >= before - 0.01, (
             seeds,
             before,
-        )  # 0.01: of 4,000 studies
+        )
         before = right
     assert before > (0.8 if spread <= 1 else 0.2)
 
@@ -155,9 +156,8 @@ def test_a_side_is_read_by_its_best_variant_and_pairs_go_by_seed():
     )
     assert (found["first"], found["second"], found["n"]) == ("c", "b", 3)
     assert found["difference"] == pytest.approx(0.31 / 3)
-    assert found["se"] == pytest.approx(
-        0.01 / 3
-    )  # of 0.10, 0.10 and 0.11; unpaired it would be 0.08
+    # of 0.10, 0.10 and 0.11; unpaired it would be 0.08
+    assert found["se"] == pytest.approx(0.01 / 3)
     assert found["interval"][0] == pytest.approx(0.31 / 3 - 4.3027 * 0.01 / 3, abs=1e-5)
 
 
@@ -321,9 +321,8 @@ def test_what_noise_alone_tells_apart_is_a_plateau():
         choice(list(GRID), scores, 0.01) == GRID[4]
         and choice(list(GRID), tried, 0.01) == GRID[2]
     )
-    assert (
-        choice(list(GRID), {GRID[1]: 0.5, GRID[2]: 0.505}, 0.01) == GRID[2]
-    )  # of two in the middle the better
+    # of two in the middle the better
+    assert choice(list(GRID), {GRID[1]: 0.5, GRID[2]: 0.505}, 0.01) == GRID[2]
 
 
 def test_ways_have_their_turns_and_some_take_the_rate_of_another():

@@ -79,9 +79,8 @@ def test_data_are_read_and_divided_once_for_all_studies(tmp_path, two):
     )
     jobs = {plan.name: plan.job for plan in plans}
     assert read == ["auto"] and jobs["ours"].data is jobs["papers"].data is DATA
-    assert (
-        len(jobs["third"].data) == 18 and len(jobs["fourth"].data) == 13
-    )  # a tenth of all is held out
+    # a tenth of all is held out
+    assert len(jobs["third"].data) == 18 and len(jobs["fourth"].data) == 13
     assert len(jobs["fourth"].val) == 2
 
 
@@ -90,9 +89,8 @@ def test_a_budget_stops_between_runs_and_the_same_call_goes_on(
 ):
     def slow(study, variant, seed, job):
         assert job.left > 0
-        monkeypatch.setattr(
-            runner.time, "time", lambda: 1e12
-        )  # the time is over when this run is
+        # the time is over when this run is
+        monkeypatch.setattr(runner.time, "time", lambda: 1e12)
         return run_toy(study, variant, seed, job)
 
     monkeypatch.setitem(STUDIES, "stems", toy(run=slow))
@@ -150,9 +148,8 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch):
     """No wish to see no bars."""
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
-    monkeypatch.delitem(
-        sys.modules, "ipykernel", raising=False
-    )  # a notebook shows bars, too
+    # a notebook shows bars, too
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     return Terminal()
 
 

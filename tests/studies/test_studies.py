@@ -61,9 +61,8 @@ HEADER = (
     "hardware",
     "precision",
 )
-OWN = [
-    path for path in sorted(RESULTS.glob("*.json")) if path.stem != "paper"
-]  # which holds others' numbers
+# which holds others' numbers
+OWN = [path for path in sorted(RESULTS.glob("*.json")) if path.stem != "paper"]
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
@@ -336,6 +335,5 @@ def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_las
     assert seen == [0, 1] and result["runs"][0]["final"]["val_accuracy"] == round(
         right, 4
     )
-    assert result["runs"][0]["final"]["train_loss"] == round(
-        sum(losses) / 20, 4
-    )  # of twenty, if there were
+    # of twenty, if there were
+    assert result["runs"][0]["final"]["train_loss"] == round(sum(losses) / 20, 4)

@@ -24,9 +24,8 @@ def data() -> vl.Dataset:
 
 @pytest.fixture(autouse=True)
 def no_measuring(monkeypatch):
-    monkeypatch.setattr(
-        loop, "matmul_peak", lambda *_: 1e12
-    )  # a quarter of a second for each run
+    # a quarter of a second for each run
+    monkeypatch.setattr(loop, "matmul_peak", lambda *_: 1e12)
 
 
 @pytest.fixture

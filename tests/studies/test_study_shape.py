@@ -82,6 +82,5 @@ def test_a_tiny_study_of_shape(run, monkeypatch):
     for row, one in zip(result["runs"], recipes(study).values(), strict=True):
         assert row["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
         assert row["epochs"] == (4 if "longer" in row["variant"] else 1)
-    assert {row.found["verdict"] for row in rows_of("shape", result)} == {
-        "open"
-    }  # one seed decides nothing
+    # one seed decides nothing
+    assert {row.found["verdict"] for row in rows_of("shape", result)} == {"open"}

@@ -45,9 +45,8 @@ def test_every_row_that_a_claim_names_is_run(run, tmp_path):
 
     starts = {name: of(name).get("start") for name in runs if "lr=" in name}
     zero = "six classes: zero head"
-    assert (
-        starts[f"{zero}, lr=0.01"] == starts[f"{zero}, lr=0.03"]
-    )  # one pre-training, one head
+    # one pre-training, one head
+    assert starts[f"{zero}, lr=0.01"] == starts[f"{zero}, lr=0.03"]
     others = (f"{zero}, 48 px, lr=0.01", "Drawn-10: zero head, lr=0.01")
     assert len({starts[name] for name in (f"{zero}, lr=0.01", *others)}) == 3
     assert all(

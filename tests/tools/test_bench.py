@@ -245,12 +245,10 @@ def test_every_path_of_training_is_measured(capsys, monkeypatch, timm):
     monkeypatch.setattr(bench, "take_turns", two_seconds)
     speeds = run("paths --device cpu --images 32 --rounds 2")["images_per_s"]
     paths = ["ViT", "ViT, axial", "ResNet", "hybrid", "masked", "timm, DataLoader"]
-    assert list(speeds) == paths and set(map(tuple, speeds.values())) == {
-        (4.0, 4.0)
-    }  # batches of eight
-    assert (
-        losses["masked-mean"] > 3 > losses["classification"]
-    )  # log 512 and log 10: another objective
+    # batches of eight
+    assert list(speeds) == paths and set(map(tuple, speeds.values())) == {(4.0, 4.0)}
+    # log 512 and log 10: another objective
+    assert losses["masked-mean"] > 3 > losses["classification"]
     found = {"ViT": [100.0, 100.0, 50.0], "ResNet": [50.0, 40.0, 45.0]}
     assert "| ResNet | 45 images/s | 0.500 |" in bench.speeds_table(
         {"images_per_s": found}

@@ -34,13 +34,14 @@ HOSTS_HAVE = {
     "matplotlib",
     "opencv-python-headless",
 }
+# pydantic brings the last
 HOSTS_HAVE |= {
     "scikit-image",
     "scipy",
     "filelock",
     "pillow",
     "annotated-types",
-}  # pydantic brings the last
+}
 
 
 def names_of(requirements: list[str]) -> set[str]:
@@ -277,9 +278,8 @@ def bare(request, tmp_path, monkeypatch):
     site = Path(
         subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
     )
-    given = (
-        tmp_path / "given"
-    )  # outside the environment, so that pip touches nothing that is linked there
+    # outside the environment, so that pip touches nothing that is linked there
+    given = tmp_path / "given"
     given.mkdir()
     for entry in Path(importlib.util.find_spec("torch").origin).parents[1].iterdir():
         if "vitlib" not in entry.name:
@@ -301,10 +301,11 @@ def bare(request, tmp_path, monkeypatch):
         name: value for name, value in os.environ.items() if name != "PYTHONPATH"
     }
     environment |= {"VITLIB_DATA": str(tmp_path / "no-data"), "TQDM_DISABLE": "1"}
+    # pip reads this 0 as: no isolation
     environment |= {
         "PIP_NO_INDEX": "1",
         "PIP_NO_BUILD_ISOLATION": "0",
-    }  # pip reads this 0 as: no isolation
+    }
     environment["PIP_NO_CACHE_DIR"] = "1"  # a home that cannot be written has none
     if request.param == "kaggle":
         environment["KAGGLE_KERNEL_RUN_TYPE"] = "Interactive"

@@ -259,9 +259,8 @@ class Reports:
 def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     """It fails where the stored text is not what the run printed, and where the build has not run what there is."""
     monkeypatch.setattr(recorded, "CACHE", build.CACHE)
-    monkeypatch.setattr(
-        recorded.IPyNbFile, "setup", recorded.IPyNbFile.setup
-    )  # put back afterwards
+    # put back afterwards
+    monkeypatch.setattr(recorded.IPyNbFile, "setup", recorded.IPyNbFile.setup)
     path, checked = book / "01.ipynb", ("nbval-check-output",)
 
     def judged(*arguments, **options) -> str:
@@ -285,14 +284,12 @@ def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     assert said.startswith("failed") and "Cell outputs differ" in said
     unseen = "the build has not run 01.ipynb as it is now"
     assert unseen in judged("print(6 * 7)  # changed", output="42\n", tags=checked)
-    assert unseen in judged(
-        "print(6 * 7)", output="43\n"
-    )  # the cache knows a notebook by its tags, too
+    # the cache knows a notebook by its tags, too
+    assert unseen in judged("print(6 * 7)", output="43\n")
     path.write_text(notebook("print(6 * 7)", output="42\n"))
     cache_as_run(str(path))
-    assert judged("print(6 * 7)", output="43\n").startswith(
-        "passed"
-    )  # no cell asks to be compared
+    # no cell asks to be compared
+    assert judged("print(6 * 7)", output="43\n").startswith("passed")
 
 
 def test_in_n_days_each_sampled_test_runs_once():

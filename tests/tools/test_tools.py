@@ -486,9 +486,8 @@ def test_the_stand_alone_map_is_the_same_drawing():
     assert "svg.vit-map { --map-ink: #14171c;" in style and style.count(
         "{"
     ) == style.count("}")
-    assert (
-        style.count('font-family: "Patch by Patch Sans"; font-style: normal;') == 2
-    )  # its letters
+    # its letters
+    assert style.count('font-family: "Patch by Patch Sans"; font-style: normal;') == 2
     assert "nav." not in style
 
 

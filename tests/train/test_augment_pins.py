@@ -206,9 +206,8 @@ def by_hand(
                 float_op = PHOTOMETRIC[name](
                     torch.from_numpy(out[i][None]).float(), torch.full((1, 1, 1, 1), s)
                 )
-                out[i] = (
-                    float_op[0].clamp(0, 1).double().numpy()
-                )  # each was held to PIL above
+                # each was held to PIL above
+                out[i] = float_op[0].clamp(0, 1).double().numpy()
     return np.stack([moved(image, m) for image, m in zip(out, where, strict=True)])
 
 
@@ -436,9 +435,8 @@ def test_cutmix_boxes_are_as_large_as_their_shares(alpha, H, W):
     dice = np.random.default_rng(0)
     side = np.sqrt(1 - dice.beta(alpha, alpha, n))
     theirs = boxes(dice, side * H, side * W, H, W)
-    theirs &= (
-        dice.random((n, 1, 1)) < 0.5
-    )  # a partner of the same colour leaves no trace
+    # a partner of the same colour leaves no trace
+    theirs &= dice.random((n, 1, 1)) < 0.5
     assert_alike(ours, theirs)
 
 

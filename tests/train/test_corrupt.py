@@ -60,9 +60,8 @@ def test_of_the_corrupted_80_percent_are_hidden_10_swapped_10_kept():
     for share, found in ((0.8, mask.sum()), (0.1, moved.sum())):
         error = math.sqrt(share * (1 - share) / total)
         assert abs(found.item() / total - share) < 4 * error
-    counts = mask.sum(
-        1
-    )  # what happens to a patch is drawn by itself, so these are not all alike
+    # what happens to a patch is drawn by itself, so these are not all alike
+    counts = mask.sum(1)
     assert counts.float().var().item() == pytest.approx(8 * 0.8 * 0.2, rel=0.1)
 
 
@@ -92,9 +91,8 @@ def test_the_generator_decides_and_nothing_else():
     assert torch.equal(state, torch.get_rng_state())
     assert all(map(torch.equal, first, again))
     assert not torch.equal(first[2], vl.corrupt_patches(3, 16, 0.5, seeded(5))[2])
-    assert not torch.equal(
-        first[2][0].sort().values, first[2][1].sort().values
-    )  # images have their own
+    # images have their own
+    assert not torch.equal(first[2][0].sort().values, first[2][1].sort().values)
 
 
 @pytest.mark.errors
@@ -171,9 +169,8 @@ def test_the_mean_colour_of_a_patch_and_the_order_of_channels():
     image = torch.zeros(1, 3, 8, 8)
     image[0, 0], image[0, 2, :, :4] = 1.0, 100 / 255
     assert vl.patch_colours(image, 8).tolist() == [[[7 * 64 + 50 // 32]]]
-    assert vl.patch_colours(image[:, :1], 8).tolist() == [
-        [[7]]
-    ]  # one channel has eight
+    # one channel has eight
+    assert vl.patch_colours(image[:, :1], 8).tolist() == [[[7]]]
 
 
 # ------------------------------------------------------------------------------------------------- guesses

@@ -137,9 +137,8 @@ def test_a_batch_is_augmented_then_corrupted_and_asked_for_what_was_there(task):
     generator = Generator().manual_seed(3)
     clean = augment_images(toy(6)[0], objective.recipe, generator)
     expected = vl.corrupt_patches(6, 16, 0.25, generator)
-    assert torch.equal(
-        images, vl.normalize(clean)
-    )  # the model hides and swaps by itself
+    # the model hides and swaps by itself
+    assert torch.equal(images, vl.normalize(clean))
     assert all(
         torch.equal(a, b)
         for a, b in zip((mask, source, corrupted), expected, strict=True)

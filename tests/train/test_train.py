@@ -199,9 +199,8 @@ def test_a_budget_stops_and_goes_on_to_the_bit(tmp_path):
     rounds = 0
     while not (result := run(out=tmp_path, budget_minutes=0.0))["finished"]:
         rounds += 1
-        assert (
-            read_json(tmp_path / "log.json", "")["seconds"] > 0
-        )  # also inside an epoch
+        # also inside an epoch
+        assert read_json(tmp_path / "log.json", "")["seconds"] > 0
     assert rounds == 11  # one step each
     assert_equal_weights(weights(result), weights(run()))
 
@@ -449,9 +448,8 @@ def test_bf16_only_where_it_was_measured_to_pay(
         pick_precision(torch.device("cpu"), vl.ViTConfig(embed_dim=width)) == expected
     )
     assert pick_precision(torch.device("mps"), vl.ViTConfig(embed_dim=width)) == "fp32"
-    assert (
-        pick_precision(torch.device("cpu"), vl.ResNetConfig()) == "fp32"
-    )  # not measured
+    # not measured
+    assert pick_precision(torch.device("cpu"), vl.ResNetConfig()) == "fp32"
 
 
 def test_precisions_are_measured_without_a_trace(monkeypatch):

@@ -479,9 +479,8 @@ def test_it_trains_on_the_training_images_and_scores_those_held_out(ema_decay):
         } == {6}
         orders.append([image for _, batch in steps for image in batch])
         assert len(set(orders[-1])) == 36 and set(orders[-1]) < set(as_bytes(images))
-    assert (
-        len({frozenset(order) for order in orders}) == 3
-    )  # other images are left out each time
+    # other images are left out each time
+    assert len({frozenset(order) for order in orders}) == 3
 
 
 @pytest.mark.parametrize(

@@ -146,9 +146,8 @@ def test_another_start_is_another_run(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             run(other, out=tmp_path)
-    assert equal(
-        run(model(seed=1), out=tmp_path)["model"], run(model(seed=1))["model"]
-    )  # goes on to the bit
+    # goes on to the bit
+    assert equal(run(model(seed=1), out=tmp_path)["model"], run(model(seed=1))["model"])
     run(out=tmp_path, resume=False, budget_minutes=0.0)
     with pytest.raises(ValueError, match=r"start was None, now \d+"):
         run(model(seed=1), out=tmp_path)
@@ -246,9 +245,8 @@ def by_least_squares(x, y, z, ridge: float, scaled_by=None) -> np.ndarray:
     x, z = (x - mean) / std, (z - mean) / std
     targets = np.where(y[:, None] == np.arange(y.max() + 1), 1.0, -1.0)
     D = x.shape[1]
-    penalty = (
-        np.sqrt(ridge) * np.eye(D + 1)[:D]
-    )  # none for the last column, the intercept
+    # none for the last column, the intercept
+    penalty = np.sqrt(ridge) * np.eye(D + 1)[:D]
     rows = np.concatenate([np.concatenate([x, np.ones((len(x), 1))], 1), penalty])
     W = np.linalg.lstsq(
         rows, np.concatenate([targets, np.zeros((D, targets.shape[1]))]), rcond=None
@@ -274,9 +272,8 @@ def test_ridge_regression_is_exact(n, D, K, ridge):
         found["accuracy"] == (found["predictions"] == t).double().mean()
         and found["ridge"] == ridge
     )
-    assert (
-        vl.few_shot(x, y, z, t + K, ridge)["accuracy"] == 0
-    )  # labels that were not trained on are wrong
+    # labels that were not trained on are wrong
+    assert vl.few_shot(x, y, z, t + K, ridge)["accuracy"] == 0
 
 
 @pytest.mark.parametrize(("n", "D"), [(12, 30), (40, 6)])

@@ -381,9 +381,8 @@ def test_attention_is_a_colour_whatever_the_picture_is_like():
     assert dark_none == pytest.approx((1 - floor) * colours[2], abs=1e-6)
     assert white_top - dark_top == pytest.approx([floor] * 3, abs=1e-6)
     bright = np.array([0.2126, 0.7152, 0.0722])
-    assert (
-        bright @ dark_top > bright @ white_half
-    )  # large weight on black, half of it on white
+    # large weight on black, half of it on white
+    assert bright @ dark_top > bright @ white_half
     fig = viz.attention_overlay(picture, weights, floor=0, gamma=2.0)
     quarter = matplotlib.colormaps["cividis"](0.25)[:3]
     assert np.asarray(fig.axes[1].images[0].get_array())[0, -1] == pytest.approx(
@@ -429,9 +428,8 @@ def test_a_whole_model_is_drawn_with_its_shapes():
         text.get_text() for text in viz.architecture(cfg, rand(3, 8, 16)).axes[0].texts
     ]
     assert "encoder block, 2 times" in written and "2 × 4 patches of 4 × 4" in written
-    assert (
-        written.count("LayerNorm") == written.count("+") == 3
-    )  # positions and two residual connections
+    # positions and two residual connections
+    assert written.count("LayerNorm") == written.count("+") == 3
     shapes = [text for text in written if text.startswith("(")]
     assert shapes == ["(3, 8, 16)", "(8, 48)", "(8, 24)", *["(9, 24)"] * 9, "(10)"]
     assert {

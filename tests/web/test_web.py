@@ -66,9 +66,8 @@ def web_model(name: str) -> tuple[vl.VisionTransformer, dict]:
     ).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.15)
-    model.cls_token.data[0, 0, :3] = (
-        torch.tensor([1, -5, 1023]) * 2.0**-24
-    )  # float16's smallest
+    # float16's smallest
+    model.cls_token.data[0, 0, :3] = torch.tensor([1, -5, 1023]) * 2.0**-24
     return model.half().float(), {"name": name, "config": {"num_classes": 10}}
 
 

@@ -40,9 +40,8 @@ def test_by_touch_on_a_narrow_screen(browser, tmp_path, kind, width):
     )
     with explorer(browser, address, name, width, has_touch=True) as tab:
         if kind == "shapes":
-            tab.locator("select").first.select_option(
-                "vit-h/14"
-            )  # long numbers, all of them marked
+            # long numbers, all of them marked
+            tab.locator("select").first.select_option("vit-h/14")
         assert tab.locator(name).evaluate(OUT) == []
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         place = tab.locator(f"{name} {target}").first

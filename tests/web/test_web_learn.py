@@ -250,9 +250,8 @@ def test_a_phone_trains_one_after_the_other(browser, tmp_path):
         assert max(steps for i, steps in seen if i == 1) == 300
         assert all(steps == 0 for i, steps in seen[: seen.index([0, 300])] if i == 1)
         assert not tab.get_by_text("Positions like it").is_visible()
-        assert (
-            run(tab, "e.fresh({ task: 'where' }).scatter") == 0.02
-        )  # as a link has it
+        # as a link has it
+        assert run(tab, "e.fresh({ task: 'where' }).scatter") == 0.02
         tab.get_by_label("Task", exact=True).select_option("where")
         assert (
             run(tab, "e.state.scatter") == 0.02

@@ -199,12 +199,13 @@ def test_patches_fly_and_land_where_they_stand_without_motion(browser, tmp_path,
 def test_the_sequence_shows_each_token_in_its_place(tab):
     begin(tab, 32)
     data = np.frombuffer(base64.b64decode(sequence(tab).split(",")[1]), np.uint8)
+    # (1344, 3)
     row = (
         torch.from_numpy(cv2.imdecode(data, cv2.IMREAD_COLOR))
         .float()
         .mean(dim=0)
         .flip(1)
-    )  # (1344, 3)
+    )
     patches = vl.patchify(vl.sample_image("astronaut", 224)[None], 32)[0]
     tokens = patches.reshape(49, -1, 3).float().mean(dim=1)
     slots = row.tensor_split([round(n * 1344 / 49) for n in range(1, 49)])

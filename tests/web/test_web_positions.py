@@ -22,11 +22,12 @@ METHODS = {
 }
 BODY = '<vit-positions model="cifar10-plain" resample="6x10"><p>A figure</p></vit-positions>'
 positions = opened_once(BODY, lambda: map(vl.load_pretrained, MODELS))
+# chapter 04
 TRAPS = {
     "one line": "6.2",
     "(columns, rows), swapped": "6.1",
     "the first N, then again": "6.3",
-}  # chapter 04
+}
 
 
 def get(tab, what):
@@ -186,14 +187,14 @@ def test_weights_of_a_new_place(positions):
     """The weights shown are those that an old grid with a 1 in one place would give; with the keyboard."""
     kind(positions, "cifar10-plain")
     size(positions, 6, 10)
-    ones = torch.eye(64).reshape(
-        1, 64, 8, 8
-    )  # (1, D, rows, columns): each place in turn
+    # (1, D, rows, columns): each place in turn
+    ones = torch.eye(64).reshape(1, 64, 8, 8)
+    # (60, 64)
     expected = (
         F.interpolate(ones, size=(6, 10), mode="bicubic", antialias=True)
         .flatten(2)[0]
         .T
-    )  # (60, 64)
+    )
     cells = positions.get_by_role("group", name="A place of the new grid").get_by_role(
         "button"
     )

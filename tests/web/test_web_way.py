@@ -90,9 +90,8 @@ def test_numbers_opened_at_random_are_those_of_python(browser, tmp_path, kind):
             )
             if abs(wanted) < float("inf"):
                 most = tensors[name].abs().nan_to_num(0, 0, 0).max().item()
-                assert got == pytest.approx(
-                    wanted, abs=5e-4 + 1e-4 * most
-                )  # three digits stand there
+                # three digits stand there
+                assert got == pytest.approx(wanted, abs=5e-4 + 1e-4 * most)
             assert f'print(trace["{name}"][0, {", ".join(map(str, place))}])' in sums
 
 

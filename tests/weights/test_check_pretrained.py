@@ -82,9 +82,8 @@ def run(*words) -> dict:
 
 def prepared(mean, std) -> torch.Tensor:
     """The cat for a model of 20 pixels, by hand: the middle 300 x 300 as 22 x 22, without the rim. (1, 3, 20, 20)"""
-    middle = (
-        vl.sample_image("cat").permute(1, 2, 0).numpy()[:, 75:375]
-    )  # it has 300 x 451 pixels
+    # it has 300 x 451 pixels
+    middle = vl.sample_image("cat").permute(1, 2, 0).numpy()[:, 75:375]
     image = torch.from_numpy(
         cv2.resize(middle, (22, 22), interpolation=cv2.INTER_AREA)[1:21, 1:21]
     )
@@ -132,28 +131,24 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
         assert f"{p:8.2%}  class {i}\n" in said
 
     last = theirs.blocks[1]  # the second of two
-    tokens = last.norm1(
-        theirs.blocks[0](theirs._pos_embed(theirs.patch_embed(x)))
-    )  # (1, 26, 24)
-    q, k, _ = (
-        last.attn.qkv(tokens).view(26, 3, 3, 8).permute(1, 2, 0, 3)
-    )  # (26, 3*D) -> (3, h, 26, d)
+    # (1, 26, 24)
+    tokens = last.norm1(theirs.blocks[0](theirs._pos_embed(theirs.patch_embed(x))))
+    # (26, 3*D) -> (3, h, 26, d)
+    q, k, _ = last.attn.qkv(tokens).view(26, 3, 3, 8).permute(1, 2, 0, 3)
     attention = (q @ k.mT / 8**0.5).softmax(2)[:, 0, 1:].mean(0)  # (h, 26, 26) -> (25,)
     ((image, weights, grid, more),) = drawn
     first = f"class {best.indices[0]}, {best.values[0]:.0%}"
     assert more == {"titles": [f"CLS in the last block, {stored['date']}\n{first}"]}
-    assert date.today() - date.fromisoformat(stored["date"]) <= timedelta(
-        1
-    )  # a night may pass
+    # a night may pass
+    assert date.today() - date.fromisoformat(stored["date"]) <= timedelta(1)
     torch.testing.assert_close(weights, attention, rtol=1e-4, atol=1e-6)
     assert image.shape == (3, 20, 20) and grid == (5, 5)
     assert sorted(path.name for path in Path("out").iterdir()) == [
         "answers.json",
         "attention.png",
     ]
-    assert (
-        len(load_image("out/attention.png").flatten(1).unique(dim=1).T) > 300
-    )  # colours: no blank
+    # colours: no blank
+    assert len(load_image("out/attention.png").flatten(1).unique(dim=1).T) > 300
 
 
 def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
@@ -169,9 +164,8 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     ]
     assert main(["check-pretrained", *words]) == 0
     stored = read_json("runs/check-vit-ti-16/answers.json", "")  # the usual folder
-    image = load_image("rocket.png", 248)[
-        :, 12:236, 12:236
-    ]  # 224 / 0.9, as timm has it
+    # 224 / 0.9, as timm has it
+    image = load_image("rocket.png", 248)[:, 12:236, 12:236]
     best = vl.predict(model, image[None])[0].topk(5)
     called = timm.data.ImageNetInfo().index_to_description
     told = [(answer["class"], answer["name"]) for answer in stored["answers"]]

@@ -69,9 +69,8 @@ def test_waves_at_another_size_are_loaded_alike(tmp_path):
     assert torch.equal(
         again, vl.VisionTransformer(replace(model.cfg, img_size=8)).pos_embed.table()
     )
-    vl.load_weights(
-        loaded, own.state_dict()
-    )  # which say nothing of places: the model's stay
+    # which say nothing of places: the model's stay
+    vl.load_weights(loaded, own.state_dict())
     assert torch.equal(loaded.pos_embed.table(), model.pos_embed.table())
 
 
@@ -80,9 +79,8 @@ def test_saving_twice_gives_the_same_bytes(tmp_path):
     first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     vl.save_pretrained(vl.load_pretrained("tiny", tmp_path)[0], CARD_OF_TINY, tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == first
-    assert (
-        next(model.parameters()).dtype == torch.float32
-    )  # the model itself is left alone
+    # the model itself is left alone
+    assert next(model.parameters()).dtype == torch.float32
 
 
 def test_a_resnets_card_tells_what_it_is(tmp_path):

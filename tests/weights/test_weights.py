@@ -485,9 +485,8 @@ def test_a_rectangles_positions_need_their_grid():
     theirs, ours = (
         lively(replace(FOREIGN, img_size=size)) for size in ((8, 24), (24, 8))
     )
-    vl.load_weights(
-        ours, theirs.state_dict(), old_grid=(2, 6)
-    )  # as many places, in another order
+    # as many places, in another order
+    vl.load_weights(ours, theirs.state_dict(), old_grid=(2, 6))
     expected = vl.resample_pos_embed(theirs.state_dict()["pos_embed"], (6, 2), (2, 6))
     assert torch.equal(ours.state_dict()["pos_embed"], expected)
 
@@ -727,9 +726,10 @@ def test_another_number_of_heads_is_refused(tmp_path, told):
         vl.load_weights(
             model, tmp_path / ("weights.npz" if "axes" in told else "model.safetensors")
         )
+    # of another model
     (tmp_path / "config.json").write_text(
         '{"num_attention_heads": 3, "hidden_size": 48}'
-    )  # of another model
+    )
     vl.load_weights(model, tmp_path / "model.safetensors")
 
 

@@ -52,9 +52,8 @@ from vitworkshop.studies.runner import run_study
 TURN = 0.2  # seconds that a turn takes at least
 Step = Callable[[], None]
 Clock = Callable[[], float]
-Measured = tuple[
-    str, dict
-]  # the precision, and what a file of results holds besides its header
+# the precision, and what a file of results holds besides its header
+Measured = tuple[str, dict]
 
 
 def take_turns(
@@ -332,9 +331,8 @@ def our_step(changes: dict, data: Dataset, device: torch.device, base: Recipe) -
 
 def timms_step(data: Dataset, device: torch.device, base: Recipe) -> Step:
     """A step of timm's model behind a `DataLoader`."""
-    workers = (
-        0 if device.type == "cpu" else 8
-    )  # on a CPU they would compete with the training
+    # on a CPU they would compete with the training
+    workers = 0 if device.type == "cpu" else 8
     how = {
         "shuffle": True,
         "drop_last": True,

@@ -19,11 +19,12 @@ from vitlib import viz
 from vitlib.explain.erasing import intervene
 from vitlib.weights.pretrained import load_pretrained
 
+# milliseconds that the book allows itself
 LIMITS = {
     "forward": 40,
     "action": 100,
     "page": 1500,
-}  # milliseconds that the book allows itself
+}
 FORWARD = """async ([name, times]) => {
     const {run} = await window.vit.load(name), pixels = Float32Array.from({length: 3072}, () => Math.random() - 0.5);
     for (let i = 0; i < 9; i++) run(pixels); // the browser's compiler has done its work

@@ -15,9 +15,8 @@ from vitlib.evidence import RESULTS, load_results
 from vitlib.weights.pretrained import load_pretrained, save_pretrained
 from vitworkshop.cli.train import read_test
 
-TOLD = (
-    "name command hardware precision seed seconds final epochs".split()
-)  # of each earlier stage
+# of each earlier stage
+TOLD = "name command hardware precision seed seconds final epochs".split()
 
 
 def main() -> None:

@@ -36,14 +36,12 @@ def interventions(draw: torch.Generator, heads: int, layers: int) -> dict[str, d
     swapped = list(range(GRID**2))
     swapped[half[0]], swapped[half[1]] = half[1], half[0]
     border = [n for n in range(GRID**2) if n // GRID in (0, 7) or n % GRID in (0, 7)]
-    columns = torch.rand(GRID, GRID, generator=draw).argsort(
-        1
-    )  # of each row, in a random order
+    # of each row, in a random order
+    columns = torch.rand(GRID, GRID, generator=draw).argsort(1)
     upside = PLACES.roll(4, 0)
     blocks = torch.randperm(GRID**2 // 4, generator=draw).view(GRID // 2, GRID // 2)
-    corners = (
-        blocks // (GRID // 2) * 2 * GRID + blocks % (GRID // 2) * 2
-    )  # where a block of 2 x 2 begins
+    # where a block of 2 x 2 begins
+    corners = blocks // (GRID // 2) * 2 * GRID + blocks % (GRID // 2) * 2
     inside = torch.tensor([[0, 1], [GRID, GRID + 1]])
     whole = (corners[:, None, :, None] + inside[None, :, None, :]).reshape(GRID, GRID)
     return {
@@ -133,9 +131,8 @@ def lens(model, images: torch.Tensor) -> list[float]:
         if model.cfg.global_pool == "token"
         else (lambda x: x[:, :, 1:].mean(2))
     )
-    logits = [
-        read(logit_lens(model, normalize(batch))) for batch in images.split(250)
-    ]  # (L + 1, B, K) each
+    # (L + 1, B, K) each
+    logits = [read(logit_lens(model, normalize(batch))) for batch in images.split(250)]
     steps = torch.cat(logits, dim=1).argmax(-1)
     return (steps == steps[-1]).double().mean(1).tolist()
 

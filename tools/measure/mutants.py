@@ -43,13 +43,14 @@ TABLE = ROOT / "tools/measure/mutants.toml"
 DONE = BUILD / "mutants.jsonl"
 FIGURES = ROOT / "tools/measure/mutants.json"
 COMMAND = f"{sys.executable} -m pytest -x -q -p no:cacheprovider"
+# between numbers they only raise errors
 NONSENSE = (
     "RShift",
     "LShift",
     "BitOr",
     "BitAnd",
     "BitXor",
-)  # between numbers they only raise errors
+)
 
 
 def own_tests(module: str, table: dict) -> list[str]:
@@ -260,9 +261,8 @@ def main(argv: list[str] | None = None) -> int:
         "--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)"
     )
     args = p.parse_args(argv)
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background job would ignore it
+    # a shell's background job would ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(ROOT)
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     modules = set()

@@ -92,9 +92,8 @@ def unpack(
     elsewhere, condemns the whole archive. (tarfile's own filter for data came with Python 3.11.4.)
     """
     archive, target = Path(archive), Path(target)
-    staging = target.with_name(
-        f".{target.name}.unpacking"
-    )  # fixed: the next run clears what a kill leaves
+    # fixed: the next run clears what a kill leaves
+    staging = target.with_name(f".{target.name}.unpacking")
     fresh = staging / target.name
 
     try:

@@ -164,16 +164,13 @@ class _Scene:
 
     def __init__(self, dice: _Dice):
         self.dice = dice
-        self.day = dice.coin(
-            0.9
-        )  # dark things before a light sky, or light things before a dark one
-        self.sky = np.where(
-            self.day, dice(0.62, 0.92), dice(0.12, 0.38)
-        )  # its brightness
+        # dark things before a light sky, or light things before a dark one
+        self.day = dice.coin(0.9)
+        # its brightness
+        self.sky = np.where(self.day, dice(0.62, 0.92), dice(0.12, 0.38))
         self.canvas = np.empty((len(dice.key), 3, 32, 32), np.float32)
-        self.covered = np.zeros_like(
-            self.canvas[:, 0]
-        )  # share of each pixel that was painted over
+        # share of each pixel that was painted over
+        self.covered = np.zeros_like(self.canvas[:, 0])
         self.frame(0, 0, 1, 0)
         self.backdrop()
 

@@ -21,9 +21,8 @@ from vitlib.data.pixels import channels_last, rgb_pixels
 
 __all__ = ["load_folder", "load_image", "sample_image"]
 
-PICTURES = Path(__file__).with_name(
-    "pictures"
-)  # of CIFAR-10's classes; "cat 2" is another cat
+# of CIFAR-10's classes; "cat 2" is another cat
+PICTURES = Path(__file__).with_name("pictures")
 # photographs in the public domain that scikit-image's wheel carries: their names, and those of files where they differ
 _NAMES = (
     "astronaut",
@@ -224,9 +223,8 @@ def sample_image(
     check_choice("sample image", name, SAMPLES)
     if (file := PICTURES / SAMPLES[name]).is_file():
         return load_image(file, img_size)
-    spec = importlib.util.find_spec(
-        "skimage"
-    )  # finds the folder without the time an import takes
+    # finds the folder without the time an import takes
+    spec = importlib.util.find_spec("skimage")
     if spec is None or not spec.submodule_search_locations:
         raise ImportError(
             "the sample photographs come with scikit-image: pip install scikit-image"

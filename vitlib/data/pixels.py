@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+# none of them runs another program
 _FORMATS = (
     "BMP",
     "GIF",
@@ -17,7 +18,7 @@ _FORMATS = (
     "PPM",
     "TIFF",
     "WEBP",
-)  # none of them runs another program
+)
 
 
 def rgb_pixels(picture: Any) -> np.ndarray:
@@ -53,12 +54,10 @@ def rgb_pixels(picture: Any) -> np.ndarray:
     if not isinstance(picture, Image.Image):
         bits = _eight_bits(channels_last(picture))
         picture = Image.fromarray(bits[..., 0] if bits.shape[2] == 1 else bits)
-    deep = picture.mode[0] in "IF" or ";16" in str(
-        getattr(picture, "tile", "")
-    )  # gone when it is read
-    inverted = (
-        getattr(picture, "tag_v2", {}).get(262) == 0
-    )  # TIFF's mark for white as 0
+    # gone when it is read
+    deep = picture.mode[0] in "IF" or ";16" in str(getattr(picture, "tile", ""))
+    # TIFF's mark for white as 0
+    inverted = getattr(picture, "tag_v2", {}).get(262) == 0
     try:
         picture = ImageOps.exif_transpose(picture)
         clear = picture.has_transparency_data
@@ -115,10 +114,11 @@ def _eight_bits(values: np.ndarray) -> np.ndarray:
     """Bytes of bytes, of booleans, of floats in [0, 1] or of whole numbers of 16 bits; (H, W, C) each."""
     if values.dtype in (np.uint8, bool):
         return values * np.uint8(255 if values.dtype == bool else 1)
+    # of the colours
     low, high = (
         values[..., :3].min().item(),
         values[..., :3].max().item(),
-    )  # of the colours
+    )
     if values.dtype.kind == "f":
         if not (low >= -0.01 and high <= 1.01):  # written so that NaN fails as well
             raise ValueError(

@@ -133,9 +133,8 @@ def attention_distance(
     centres = torch.cartesian_prod(
         torch.arange(rows), torch.arange(cols)
     ).double()  # (N, 2)
-    pixels = torch.cdist(
-        centres, centres, compute_mode="donot_use_mm_for_euclid_dist"
-    )  # (N, N)
+    # (N, N)
+    pixels = torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")
     pixels = (patch_size * pixels).to(maps)
     patches = maps[..., 1:, 1:]  # (L, B, h, N, N)
     means = (patches * pixels).sum(dim=-1) / patches.sum(dim=-1).clamp_min(
@@ -163,9 +162,8 @@ def attention_entropy(maps: Maps) -> Float[Tensor, "L h"]:
     6.000
     """
     maps = _weights(maps)
-    return torch.special.entr(maps).sum(dim=-1).mean(dim=(1, 3)) / math.log(
-        2
-    )  # (L, B, h, T) -> (L, h)
+    # (L, B, h, T) -> (L, h)
+    return torch.special.entr(maps).sum(dim=-1).mean(dim=(1, 3)) / math.log(2)
 
 
 def _weights(maps: Tensor | Sequence[Tensor]) -> Tensor:
@@ -176,9 +174,8 @@ def _weights(maps: Tensor | Sequence[Tensor]) -> Tensor:
         raise ValueError(
             f"expected maps (L, B, h, T, T) of one image or more, got {tuple(maps.shape)}"
         )
-    off = (
-        maps.sum(dim=-1, dtype=torch.float32) - 1
-    )  # by rounding to both sides, by a token cut off to one
+    # by rounding to both sides, by a token cut off to one
+    off = maps.sum(dim=-1, dtype=torch.float32) - 1
     if not (
         (off.abs() < 1e-2).all() and off.mean().abs() < 1e-3 and maps.min() > -1e-3
     ):  # NaN fails, too

@@ -45,12 +45,12 @@ def grad_cam(
     Source: Selvaraju et al. 2017 (arXiv 1610.02391), Equations 1 and 2; channels are widths D here;
         chapter 14.
     """
-    cam = grad_cam_patches(model, images, target).unflatten(
-        1, (1, *model.cfg.grid)
-    )  # (B, 1, rows, cols)
+    # (B, 1, rows, cols)
+    cam = grad_cam_patches(model, images, target).unflatten(1, (1, *model.cfg.grid))
+    # (B, H, W)
     cam = F.interpolate(cam, images.shape[2:], mode="bilinear", align_corners=False)[
         :, 0
-    ]  # (B, H, W)
+    ]
     return cam / cam.amax(dim=(1, 2), keepdim=True).clamp_min(
         torch.finfo(cam.dtype).tiny
     )
@@ -63,26 +63,22 @@ def grad_cam_patches(
     tokens: list[Tensor] = []
 
     def catch(_module, args: tuple) -> tuple:
-        tokens.append(
-            args[0].detach().requires_grad_()
-        )  # the graph starts here: below it nothing is needed
+        # the graph starts here: below it nothing is needed
+        tokens.append(args[0].detach().requires_grad_())
         return (tokens[0], *args[1:])
 
     last: Any = model.blocks[-1]
     handle = last.attn.register_forward_pre_hook(catch)
     try:
         with evaluated(model):
-            logits = model(
-                images.clone()
-            )  # (B, K); a clone, for images made in inference mode
-            (grads,) = torch.autograd.grad(
-                _score(model, logits, target), tokens
-            )  # (B, T, D)
+            # (B, K); a clone, for images made in inference mode
+            logits = model(images.clone())
+            # (B, T, D)
+            (grads,) = torch.autograd.grad(_score(model, logits, target), tokens)
     finally:
         handle.remove()
-    weights = grads[:, 1:].mean(
-        dim=1, keepdim=True
-    )  # (B, 1, D): one weight for each channel
+    # (B, 1, D): one weight for each channel
+    weights = grads[:, 1:].mean(dim=1, keepdim=True)
     return (weights * tokens[0].detach()[:, 1:]).sum(dim=-1).relu()
 
 
@@ -114,9 +110,8 @@ def attention_relevance(
             f"expected a model with full attention, got attention={model.cfg.attention!r}"
         )
     with evaluated(model), _kept_maps(model) as maps:
-        images = (
-            images.detach().clone().requires_grad_()
-        )  # so maps have gradients where weights are frozen
+        # so maps have gradients where weights are frozen
+        images = images.detach().clone().requires_grad_()
         grads = torch.autograd.grad(_score(model, model(images), target), maps)
     T, kind = (
         1 + model.cfg.num_patches,
@@ -124,9 +119,8 @@ def attention_relevance(
     )
     relevance = torch.eye(T, dtype=kind, device=images.device).expand(len(images), T, T)
     for weights, grad in zip(maps, grads, strict=True):
-        step = (
-            (grad.to(kind) * weights.detach().to(kind)).relu().mean(dim=1)
-        )  # (B, h, T, T) -> (B, T, T)
+        # (B, h, T, T) -> (B, T, T)
+        step = (grad.to(kind) * weights.detach().to(kind)).relu().mean(dim=1)
         relevance = relevance + step @ relevance
     return relevance
 

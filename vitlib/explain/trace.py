@@ -32,11 +32,12 @@ PLAIN = {  # the paper's ViT, which `vitworkshop/web/vit.js` computes, too
 NAMED = re.compile(
     r"norm|head|blocks\.\d+(\.(norm[12]|attn\.(qkv|proj)|mlp\.(fc[12]|act)))?"
 )
+# what a module reads, where no module makes it
 INPUTS = {
     "proj": "mixed",
     "norm2": "mid",
     "head": "pool",
-}  # what a module reads, where no module makes it
+}
 
 
 @torch.no_grad()
@@ -99,9 +100,8 @@ def trace(
     absent[kept] = False
 
     def silence(_module, args: tuple[Tensor]) -> tuple[Tensor]:
-        return (
-            args[0].masked_fill(absent[:, None], 0),
-        )  # a token that is not there reads nothing
+        # a token that is not there reads nothing
+        return (args[0].masked_fill(absent[:, None], 0),)
 
     def keep(name: str) -> Callable:
         room, dot, last = name.rpartition(".")
@@ -111,9 +111,8 @@ def trace(
                 found[room + dot + INPUTS[last]] = args[0]
             found[name] = out
             if last == "qkv":
-                q, k, _ = out.unflatten(-1, (3, h, d)).permute(
-                    2, 0, 3, 1, 4
-                )  # each (B, h, T, d)
+                # each (B, h, T, d)
+                q, k, _ = out.unflatten(-1, (3, h, d)).permute(2, 0, 3, 1, 4)
                 scores = (q @ k.mT / d**0.5).masked_fill(
                     absent | absent[:, None], -torch.inf
                 )

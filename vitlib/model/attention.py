@@ -17,9 +17,8 @@ from vitlib.tensors import check_like
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
 
-Bias = (
-    Float[Tensor, "#B h T T"] | None
-)  # added to the scores before the softmax; see `RelativePosEmbed`
+# added to the scores before the softmax; see `RelativePosEmbed`
+Bias = Float[Tensor, "#B h T T"] | None
 GRID = "b h (r c) d"
 LINES = {"row": "b (h r) c d", "column": "b (h c) r d"}
 
@@ -97,9 +96,8 @@ class Attention(nn.Module):
             raise ValueError(
                 f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}"
             )
-        parts = self.qkv(x).chunk(
-            3, dim=-1
-        )  # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
+        # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
+        parts = self.qkv(x).chunk(3, dim=-1)
         q, k, v = (
             part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts
         )
@@ -112,12 +110,10 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Mix the tokens `x` (Equations 6-8), their scores raised by a `bias`: (B, T, D) -> (B, T, D)."""
         q, k, v = self.project(x)
-        mixed = self._mix(
-            q, k, v, bias, self.attn_drop_rate if self.training else 0.0
-        )  # (B, h, T, d)
-        return self.drop(
-            self.proj(mixed.transpose(1, 2).flatten(2))
-        )  # (B, T, h, d) -> (B, T, D)
+        # (B, h, T, d)
+        mixed = self._mix(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)
+        # (B, T, h, d) -> (B, T, D)
+        return self.drop(self.proj(mixed.transpose(1, 2).flatten(2)))
 
     def _mix(
         self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
@@ -203,9 +199,8 @@ class AxialAttention(Attention):
         if bias is not None:
             queries, keys = self._places(bias.device)
             cls_bias = bias[:, :, :1]  # (1, h, 1, T)
-            line_bias = bias[:, :, queries, keys].flatten(
-                1, 2
-            )  # (1, h lines, length, 1+length)
+            # (1, h lines, length, 1+length)
+            line_bias = bias[:, :, queries, keys].flatten(1, 2)
         cls = _fused_attention(q[:, :, :1], k, v, cls_bias, dropout)  # (B, h, 1, d)
         lines = self._lines(q[:, :, 1:])  # (B, h lines, length, d)
         lines = _fused_attention(
@@ -223,9 +218,8 @@ class AxialAttention(Attention):
     def _with_cls(self, x: Tensor) -> Tensor:
         """The same with CLS before every line: (B, h, 1+N, d) -> (B, h lines, 1+length, d)."""
         lines = self._lines(x[:, :, 1:])
-        cls = x[:, :, :1].repeat_interleave(
-            lines.shape[1] // self.num_heads, dim=1
-        )  # (B, h lines, 1, d)
+        # (B, h lines, 1, d)
+        cls = x[:, :, :1].repeat_interleave(lines.shape[1] // self.num_heads, dim=1)
         return torch.cat([cls, lines], dim=2)
 
     def _places(self, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -84,9 +84,8 @@ class DropPath(nn.Module):
     def forward(self, x: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
         if not self.training or self.p == 0:
             return x
-        keep = (
-            torch.rand(x.shape[0], *[1] * (x.ndim - 1), device=x.device) >= self.p
-        )  # (B, 1, 1)
+        # (B, 1, 1)
+        keep = torch.rand(x.shape[0], *[1] * (x.ndim - 1), device=x.device) >= self.p
         return x * keep.to(x.dtype) / (1 - self.p)
 
     def extra_repr(self) -> str:
@@ -197,9 +196,8 @@ class PostNormBlock(Block):
 class PositionedBlock(Block):
     """A block that adds positions to what it reads: a later one where `pos_at` is not "stem" (Appendix D.4)."""
 
-    positions: tuple[
-        nn.Module
-    ]  # in a tuple, so that they stay the model's and are no part of the block
+    # in a tuple, so that they stay the model's and are no part of the block
+    positions: tuple[nn.Module]
 
     def forward(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         return super().forward(self.positions[0](x), bias)

@@ -89,8 +89,8 @@ class ViT(nn.Module):
 
     def __init__(
         self,
-        img_size: int
-        | tuple[int, int] = 32,  # side, or (height, width); multiples of patch_size
+        # side, or (height, width); multiples of patch_size
+        img_size: int | tuple[int, int] = 32,
         patch_size: int = 4,
         in_chans: int = 3,
         num_classes: int = 10,
@@ -101,9 +101,9 @@ class ViT(nn.Module):
         global_pool: str = "token",  # what the head reads: "token" is CLS, "avg" the mean of the patches
     ) -> None:
         super().__init__()
-        height, width = (
-            img_size if isinstance(img_size, tuple) else (img_size, img_size)
-        )
+        if isinstance(img_size, int):
+            img_size = (img_size, img_size)
+        height, width = img_size
         num_patches = (height // patch_size) * (width // patch_size)
         hidden_dim = int(embed_dim * mlp_ratio)
         self.global_pool = global_pool

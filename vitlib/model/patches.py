@@ -299,8 +299,7 @@ class PatchDrop(nn.Module):
             return x
         B, T, D = x.shape
         n = max(1, round((T - 1) * (1 - self.rate)))
-        places = torch.rand(B, T - 1, device=x.device).argsort(
-            dim=1
-        )  # (B, N), in an order for each image
+        # (B, N), in an order for each image
+        places = torch.rand(B, T - 1, device=x.device).argsort(dim=1)
         kept = 1 + places[:, :n, None].expand(-1, -1, D)  # (B, n, D)
         return torch.cat([x[:, :1], x.gather(1, kept)], dim=1)

@@ -60,9 +60,8 @@ def sincos_2d(
         for n, old in zip(grid, extent or grid, strict=True)
     ]
     rows, cols = torch.meshgrid(*centres, indexing="ij")
-    angles = [
-        position.flatten()[:, None] * frequencies for position in (rows, cols)
-    ]  # two of (N, D/4)
+    # two of (N, D/4)
+    angles = [position.flatten()[:, None] * frequencies for position in (rows, cols)]
     return torch.cat(
         [wave for angle in angles for wave in (angle.sin(), angle.cos())], dim=1
     )
@@ -106,12 +105,10 @@ def resample_pos_embed(
         got = f"{places} places, but pos_embed has {tokens} patch positions"
         raise ValueError(f"old_grid {tuple(old_grid)} has {got}")
     prefix, patches = pos_embed[:, :num_prefix_tokens], pos_embed[:, num_prefix_tokens:]
-    patches = patches.unflatten(1, tuple(old_grid)).permute(
-        0, 3, 1, 2
-    )  # (1, N, D) -> (1, D, rows, columns)
-    patches = (
-        resample_grid(patches, new_grid).flatten(2).mT
-    )  # (1, D, rows', columns') -> (1, N', D)
+    # (1, N, D) -> (1, D, rows, columns)
+    patches = patches.unflatten(1, tuple(old_grid)).permute(0, 3, 1, 2)
+    # (1, D, rows', columns') -> (1, N', D)
+    patches = resample_grid(patches, new_grid).flatten(2).mT
     return torch.cat([prefix, patches], dim=1)
 
 
@@ -219,9 +216,8 @@ class Learned2dPosEmbed(PosEmbed):
 
     def resample(self, grid: Grid) -> None:
         for name, size in (("rows", grid[0]), ("cols", grid[1])):
-            line = (
-                getattr(self, name).detach().T[None, :, None]
-            )  # (length, D/2) -> (1, D/2, 1, length)
+            # (length, D/2) -> (1, D/2, 1, length)
+            line = getattr(self, name).detach().T[None, :, None]
             setattr(
                 self,
                 name,
@@ -291,14 +287,12 @@ class RelativePosEmbed(NoPosEmbed):
         rows, cols = torch.cartesian_prod(
             *ranges
         ).T  # (N,) each, the row and the column of each patch
-        down = (
-            rows[:, None] - rows + self.grid[0] - 1
-        )  # (N, N), the query's offset from the key, from 0
+        # (N, N), the query's offset from the key, from 0
+        down = rows[:, None] - rows + self.grid[0] - 1
         right = cols[:, None] - cols + self.grid[1] - 1
         patches = self.bias[:, down, right]  # (h, N, N)
-        to_patch, to_cls, to_self = self.cls_bias[:, :, None, None].unbind(
-            1
-        )  # three of (h, 1, 1)
+        # three of (h, 1, 1)
+        to_patch, to_cls, to_self = self.cls_bias[:, :, None, None].unbind(1)
         n = len(rows)
         top = torch.cat([to_self, to_patch.expand(-1, 1, n)], dim=2)  # (h, 1, 1+N)
         rest = torch.cat([to_cls.expand(-1, n, 1), patches], dim=2)  # (h, N, 1+N)
@@ -336,13 +330,11 @@ class RotaryPosEmbed(NoPosEmbed):
         ).flatten(-2)
 
     def resample(self, grid: Grid) -> None:
-        frequencies = (
-            100 ** -torch.linspace(0, 1, self.head_dim // 4 + 1)[:-1]
-        )  # (d/4,)
+        # (d/4,)
+        frequencies = 100 ** -torch.linspace(0, 1, self.head_dim // 4 + 1)[:-1]
         places = torch.cartesian_prod(*(torch.arange(size) for size in grid))  # (N, 2)
-        angles = F.pad(
-            (places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0)
-        )  # (N, d/2) -> (1+N, d/2)
+        # (N, d/2) -> (1+N, d/2)
+        angles = F.pad((places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0))
         self.cos, self.sin = (
             angles.cos().to(self.cos.device),
             angles.sin().to(self.cos.device),

@@ -40,9 +40,8 @@ class StdConv2d(nn.Conv2d):
         )
 
     def forward(self, input: Float[Tensor, "B C H W"]) -> Float[Tensor, "B C2 H2 W2"]:
-        weight = F.layer_norm(
-            self.weight, self.weight.shape[1:], eps=1e-6
-        )  # (C', C, k, k), over all but C'
+        # (C', C, k, k), over all but C'
+        weight = F.layer_norm(self.weight, self.weight.shape[1:], eps=1e-6)
         return F.conv2d(input, weight, None, self.stride, self.padding)
 
 

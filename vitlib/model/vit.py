@@ -117,11 +117,8 @@ class VisionTransformer(nn.Module):
 
     def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         """The image's one vector (Equation 4): the CLS token, or the mean of the patch tokens."""
-        return (
-            tokens[:, 0]
-            if self.cfg.global_pool == "token"
-            else tokens[:, 1:].mean(dim=1)
-        )
+        reads_cls = self.cfg.global_pool == "token"
+        return tokens[:, 0] if reads_cls else tokens[:, 1:].mean(dim=1)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
         """Logits (Equations 1-4): (B, C, H, W) -> (B, K)."""

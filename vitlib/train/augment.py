@@ -131,13 +131,15 @@ def random_crop(images: Images, padding: Natural, generator: Generator) -> Image
             f"padding must be in [0, {min(H, W)}), got {padding}; 4 is usual for 32 pixels"
         )
     dy, dx = torch.randint(-padding, padding + 1, (2, B, 1), generator=generator)
+    # (B, H), (B, W)
     rows, cols = (
         _mirror(torch.arange(H) + dy, H),
         _mirror(torch.arange(W) + dx, W),
-    )  # (B, H), (B, W)
+    )
+    # (B, 1, H*W)
     flat = (
         (rows.unsqueeze(2) * W + cols.unsqueeze(1)).view(B, 1, H * W).to(images.device)
-    )  # (B, 1, H*W)
+    )
     return (
         images.reshape(B, C, H * W).gather(2, flat.expand(B, C, H * W)).view(B, C, H, W)
     )
@@ -227,9 +229,8 @@ def _boxes(
     height: Tensor, width: Tensor, H: int, W: int, generator: Generator
 ) -> Tensor:
     """Boxes of the given sizes (B,) around uniform centres, clipped to the image: a mask (B, H, W)."""
-    cy, cx = torch.rand(2, len(height), generator=generator) * torch.tensor(
-        [[H], [W]]
-    )  # (B,), (B,)
+    # (B,), (B,)
+    cy, cx = torch.rand(2, len(height), generator=generator) * torch.tensor([[H], [W]])
     rows = (torch.arange(H) + 0.5 - cy.unsqueeze(1)).abs() < height.unsqueeze(
         1
     ) / 2  # (B, H)
@@ -292,9 +293,8 @@ def rand_augment(
     moved = (matrix != torch.eye(3)).flatten(1).any(1).nonzero().squeeze(1)
     if len(moved):
         theta, moved = matrix[moved, :2].to(device), moved.to(device)
-        grid = F.affine_grid(
-            theta, [len(moved), C, H, W], align_corners=False
-        )  # (n, H, W, 2)
+        # (n, H, W, 2)
+        grid = F.affine_grid(theta, [len(moved), C, H, W], align_corners=False)
         images[moved] = (
             F.grid_sample(images[moved] - 0.5, grid, align_corners=False) + 0.5
         )
@@ -356,9 +356,8 @@ def _equalize(x: Tensor, s: Tensor) -> Tensor:
     counts = torch.zeros(*levels.shape[:2], 256, device=x.device)  # (n, C, 256)
     counts.scatter_add_(2, levels, torch.ones_like(x).flatten(2))
     below = counts.cumsum(2) - counts  # pixels darker than each level
-    last = counts.gather(
-        2, levels.amax(2, keepdim=True)
-    )  # pixels of the brightest level that occurs
+    # pixels of the brightest level that occurs
+    last = counts.gather(2, levels.amax(2, keepdim=True))
     step = ((levels.shape[2] - last) / 255).floor()  # as in PIL
     table = ((below + (step / 2).floor()) / step.clamp_min(1)).floor().clamp_(
         0, 255

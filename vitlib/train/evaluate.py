@@ -120,10 +120,11 @@ def outputs(
     here = weights.device
     there = here if device is None else pick_device(device)
     if there.type != here.type or there.index not in (None, here.index):
+        # the caller's stays where it is
         model, here = (
             copy.deepcopy(model).to(there),
             there,
-        )  # the caller's stays where it is
+        )
     was_training = model.training
     model.eval()
     batches = (

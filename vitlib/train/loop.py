@@ -166,16 +166,13 @@ class Trainer:
             torch.compile(shared) if recipe.compile else shared
         )
         self.step = 0
-        home = (
-            torch.device("cpu") if device.type == "mps" else device
-        )  # MPS has no float64
-        self.sums = torch.zeros(
-            2, dtype=torch.float64, device=home
-        )  # loss and hits in this epoch
+        # MPS has no float64
+        home = torch.device("cpu") if device.type == "mps" else device
+        # loss and hits in this epoch
+        self.sums = torch.zeros(2, dtype=torch.float64, device=home)
         self.clock = self.saved = time.monotonic()
-        plain = json.loads(
-            json.dumps(asdict(recipe))
-        )  # as in a file, where tuples are lists
+        # as in a file, where tuples are lists
+        plain = json.loads(json.dumps(asdict(recipe)))
         self.log: dict = {
             "name": recipe.name,
             **provenance(data.label, device, self.precision),
@@ -410,9 +407,8 @@ class Trainer:
             state["sums"].to(self.sums),
             state["log"],
         )
-        self.precision = self.log[
-            "precision"
-        ]  # "auto" may mean another one on this machine
+        # "auto" may mean another one on this machine
+        self.precision = self.log["precision"]
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.ema:

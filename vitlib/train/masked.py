@@ -54,9 +54,8 @@ class MaskedPatchModel(nn.Module):
         source: Int64[Tensor, "B N"],
         corrupted: Int64[Tensor, "B M"],
     ) -> Float[Tensor, "B M K"]:
-        tokens = self.encoder.encode(self.embed(images, mask, source))[
-            :, 1:
-        ]  # (B, N, D)
+        # (B, N, D)
+        tokens = self.encoder.encode(self.embed(images, mask, source))[:, 1:]
         return self.predict(take_patches(tokens, corrupted))  # (B, M, D) -> (B, M, K)
 
     def embed(
@@ -134,9 +133,10 @@ def corrupt_patches(
         raise ValueError(
             f"expected {wanted}, got {ratio}, which corrupts {count}; {fix}"
         )
+    # (n, M)
     corrupted = torch.rand(n, num_patches, generator=generator).argsort(dim=1)[
         :, :count
-    ]  # (n, M)
+    ]
     fate = torch.rand(n, count, generator=generator)  # (n, M)
     other = (
         corrupted + torch.randint(1, num_patches, (n, count), generator=generator)
@@ -182,12 +182,10 @@ def patch_colours(
     side = min(side, patch_size)
     rows, cols = (length // patch_size for length in images.shape[2:])
     pixels = (images * 255).round().clamp(0, 255)  # bytes again, whose sums are exact
-    means = F.adaptive_avg_pool2d(
-        pixels, (rows * side, cols * side)
-    )  # no bin reaches over a patch's edge
-    colours = torch.zeros_like(
-        means[:, :1], dtype=torch.int64
-    )  # (B, 1, rows side, cols side)
+    # no bin reaches over a patch's edge
+    means = F.adaptive_avg_pool2d(pixels, (rows * side, cols * side))
+    # (B, 1, rows side, cols side)
+    colours = torch.zeros_like(means[:, :1], dtype=torch.int64)
     for channel in (means * LEVELS / 256).long().split(1, dim=1):
         colours = LEVELS * colours + channel
     return patchify(colours, side)  # (B, N, side side)
@@ -218,19 +216,16 @@ def guess_patches(
         got = f"{tuple(mask.shape)} with {mask.sum(dim=1).tolist()!r:.60} masked"
         raise ValueError(f"expected {wanted}, got {got}; mask fewer, or see patch_size")
     shown = take_patches(patches, source)
-    colours = shown.unflatten(2, (pixels, -1)).mean(
-        dim=2
-    )  # (B, N, P P, C) -> (B, N, C)
+    # (B, N, P P, C) -> (B, N, C)
+    colours = shown.unflatten(2, (pixels, -1)).mean(dim=2)
     seen = (~mask).to(colours)[:, :, None]  # (B, N, 1)
     grid = size[0] // patch_size, size[1] // patch_size
-    sums = torch.cat([colours * seen, seen], dim=2).mT.unflatten(
-        2, grid
-    )  # (B, C+1, rows, columns)
+    # (B, C+1, rows, columns)
+    sums = torch.cat([colours * seen, seen], dim=2).mT.unflatten(2, grid)
     near = F.avg_pool2d(sums, 3, stride=1, padding=1)
     near = torch.where(near[:, -1:] > 0, near, sums.mean(dim=(2, 3), keepdim=True))
-    means = (
-        (near[:, :-1] / near[:, -1:]).flatten(2).mT
-    )  # (B, C, rows, columns) -> (B, N, C)
+    # (B, C, rows, columns) -> (B, N, C)
+    means = (near[:, :-1] / near[:, -1:]).flatten(2).mT
     return unpatchify(
         torch.where(mask[:, :, None], means.repeat(1, 1, pixels), shown),
         patch_size,

@@ -34,9 +34,8 @@ def orthogonalize(
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     tall = matrices.shape[-2] > matrices.shape[-1]
-    X = (
-        matrices.mT if tall else matrices
-    )  # X X^T is then the smaller of the two squares
+    # X X^T is then the smaller of the two squares
+    X = matrices.mT if tall else matrices
     X = X / (X.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # no singular value above 1
     for _ in range(steps):
         A = X @ X.mT  # (..., M, M)
@@ -90,9 +89,8 @@ class Muon(torch.optim.AdamW):
         """Take one step; the gradients of matrices with "parts" are used up."""
         with torch.enable_grad():
             loss = None if closure is None else closure()
-        by_shape = defaultdict(
-            list
-        )  # (rows, columns) -> each matrix, what it would move by, and its group
+        # (rows, columns) -> each matrix, what it would move by, and its group
+        by_shape = defaultdict(list)
         for group in self.param_groups:
             for weight in group["params"] if "parts" in group else ():
                 if weight.grad is None:
@@ -116,8 +114,7 @@ class Muon(torch.optim.AdamW):
         """The mean of the gradients so far, which is kept, and once more the last one (Nesterov)."""
         state = self.state[weight]
         if not state:
-            state.update(
-                step=torch.zeros(()), momentum=torch.zeros_like(weight)
-            )  # AdamW looks for a "step"
+            # AdamW looks for a "step"
+            state.update(step=torch.zeros(()), momentum=torch.zeros_like(weight))
         state["step"] += 1
         return grad.lerp(state["momentum"].lerp_(grad, 1 - MOMENTUM), MOMENTUM)

@@ -33,9 +33,8 @@ from vitlib.train.recipe import Recipe
 
 __all__ = ["OBJECTIVES"]
 
-Batch = tuple[
-    tuple[Tensor, ...], Tensor
-]  # the model's arguments, and what it should answer
+# the model's arguments, and what it should answer
+Batch = tuple[tuple[Tensor, ...], Tensor]
 
 
 class Objective(ABC):
@@ -233,9 +232,8 @@ class MaskedPatches(Objective):
         self, outputs: Float[Tensor, "B M K"], targets: Shaped[Tensor, "B M A"]
     ) -> Float[Tensor, ""]:
         """The mean loss."""
-        return F.cross_entropy(
-            self._classes(outputs).flatten(0, 2), targets.flatten()
-        )  # (B M cells, 512)
+        # (B M cells, 512)
+        return F.cross_entropy(self._classes(outputs).flatten(0, 2), targets.flatten())
 
     def answers(self, outputs: Float[Tensor, "B M K"]) -> Shaped[Tensor, "B M A"]:
         """The prediction that `outputs` stand for, in the form of targets."""
@@ -252,9 +250,8 @@ class MaskedPatches(Objective):
         return (answers == targets).float().mean()
 
     def _classes(self, outputs: Tensor) -> Tensor:
-        return outputs.unflatten(
-            2, (-1, LEVELS**self.cfg.in_chans)
-        )  # (B, M, cells, 512)
+        # (B, M, cells, 512)
+        return outputs.unflatten(2, (-1, LEVELS**self.cfg.in_chans))
 
 
 class MaskedGrid(MaskedPatches):

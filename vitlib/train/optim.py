@@ -39,11 +39,12 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, momentum=0.9),
     "muon": Muon,
 }
+# parts of the names of matrices that do not decay
 NO_DECAY = (
     "cls_token",
     "mask_token",
     "pos_embed",
-)  # parts of the names of matrices that do not decay
+)
 
 
 @checked
@@ -168,9 +169,8 @@ def lr_at(
         )
     if step < warmup:
         return base_lr * (step + 1) / warmup
-    t = min(
-        1.0, (step - warmup) / (total - warmup)
-    )  # 0 at the end of the warm-up, 1 at the end of the run
+    # 0 at the end of the warm-up, 1 at the end of the run
+    t = min(1.0, (step - warmup) / (total - warmup))
     return SCHEDULES[schedule](t, base_lr, final_lr)
 
 

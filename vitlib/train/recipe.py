@@ -111,9 +111,8 @@ class Recipe:
         )
 
 
-_SMALL = ViTConfig(
-    embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg"
-)  # 311k parameters
+# 311k parameters
+_SMALL = ViTConfig(embed_dim=96, depth=4, num_heads=3, mlp_ratio=2.0, global_pool="avg")
 _MEDIUM = ViTConfig(embed_dim=96, depth=6, num_heads=3, mlp_ratio=2.0)  # 460k
 
 #: The presets by name: "plain", "paper", "modern", "laptop", "drawn10" and "finetune". Source: chapter 09.

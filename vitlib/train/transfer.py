@@ -50,9 +50,8 @@ def replace_head(
     plain: dict[str, Any] = (
         {"head": "linear", "patch_drop_rate": 0.0} if hasattr(model.cfg, "head") else {}
     )
-    cfg: Any = replace(
-        model.cfg, num_classes=num_classes, **plain
-    )  # a ResNet has neither
+    # a ResNet has neither
+    cfg: Any = replace(model.cfg, num_classes=num_classes, **plain)
     with torch.device("meta" if zero else "cpu"):  # on "meta" nothing is drawn
         head = type(model)(cfg).head
     new: Any = copy.deepcopy(model)
@@ -69,9 +68,8 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
     """Give a `model` the weights of `start`, made alike but for rates of dropping, and return their CRC-32."""
     configs: list[Any] = [getattr(m, "cfg", None) for m in (start, model)]
     theirs, ours = ({} if cfg is None else asdict(cfg) for cfg in configs)
-    shape = [
-        name for name in {**ours, **theirs} if not name.endswith("_rate")
-    ]  # rates shape no weight
+    # rates shape no weight
+    shape = [name for name in {**ours, **theirs} if not name.endswith("_rate")]
     if differs := [name for name in shape if theirs.get(name) != ours.get(name)]:
         words = ", ".join(
             f"{name} {theirs.get(name)!r} instead of {ours.get(name)!r}"
@@ -141,9 +139,8 @@ def sample_shots(
     >>> sample_shots(torch.tensor([1, 0, 1, 0, 0]), 2).shape
     torch.Size([4])
     """
-    check_labels(
-        labels.cpu(), len(labels), fix="label the classes from 0 on"
-    )  # else a class has no image
+    # else a class has no image
+    check_labels(labels.cpu(), len(labels), fix="label the classes from 0 on")
     numbers, dice = labels.cpu().numpy(), np.random.default_rng(seed)
     each = [
         np.flatnonzero(numbers == label) for label in range(numbers.max(initial=0) + 1)
@@ -213,9 +210,8 @@ def few_shot(
         raise ValueError(f"ridge must be above 0, got {ridges}; 1 is a fair start")
     x, z = train_x.to("cpu", torch.float64), test_x.to("cpu", torch.float64)
     mean, std = x.mean(0), x.std(0, correction=0)
-    std = torch.where(
-        std > 1e-9 * x.abs().max(), std, 1.0
-    )  # what never changes is 0 once centred
+    # what never changes is 0 once centred
+    std = torch.where(std > 1e-9 * x.abs().max(), std, 1.0)
     x, z = (x - mean) / std, (z - mean) / std
     targets = 2 * F.one_hot(train_y).double() - 1  # (n, K)
     b = targets.mean(0)  # as x is centred
@@ -224,9 +220,8 @@ def few_shot(
 
     def error_left_out(ridge: float) -> float:
         kept = S**2 / (S**2 + ridge)  # (r,)
-        leverage = (
-            1 / len(x) + (U**2 @ kept)[:, None]
-        )  # (n, 1): of an image on its own prediction
+        # (n, 1): of an image on its own prediction
+        leverage = 1 / len(x) + (U**2 @ kept)[:, None]
         return (
             ((targets - b - U @ (kept[:, None] * turned)) / (1 - leverage))
             .square()

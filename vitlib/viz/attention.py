@@ -22,9 +22,8 @@ from vitlib.viz.card import Card, draw_pixels, image_table, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import BLACK, STYLE
 
-COLOURS = colormaps[
-    "cividis"
-]  # as in `heat_maps`: evenly spaced to the eye, also without red or green
+# as in `heat_maps`: evenly spaced to the eye, also without red or green
+COLOURS = colormaps["cividis"]
 GREY = torch.tensor([0.299, 0.587, 0.114])  # how bright red, green and blue look
 
 __all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
@@ -243,14 +242,12 @@ def _coloured(
     times, skip = max(1, pixels // longest), max(1, longest // pixels)
     grey = torch.from_numpy(image) @ GREY  # (H, W, 3) -> (H, W)
     grey = (grey - grey.min()) / (grey.max() - grey.min()).clamp_min(1e-12)
-    grey = grey.repeat_interleave(times, 0).repeat_interleave(
-        times, 1
-    )  # each pixel becomes times x times
+    # each pixel becomes times x times
+    grey = grey.repeat_interleave(times, 0).repeat_interleave(times, 1)
     grey = F.avg_pool2d(grey[None], skip)[0].numpy()[..., None]  # (H, W, 1)
     place = weights.reshape(-1, 1, rows, cols)  # (k, N) -> (k, 1, rows, cols)
-    place = F.interpolate(
-        place, grey.shape[:2], mode="nearest-exact"
-    )  # a patch stays a square
+    # a patch stays a square
+    place = F.interpolate(place, grey.shape[:2], mode="nearest-exact")
     place = (place / place.amax(dim=(2, 3), keepdim=True).clamp_min(1e-12))[
         :, 0
     ] ** gamma  # (k, H, W)

@@ -23,10 +23,11 @@ from torch import Tensor
 
 from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, NARROW, SMALL, STYLE, WIDTH
 
+# letters stay letters; the same card, the same file
 SVG = {
     "svg.fonttype": "none",
     "svg.hashsalt": "card",
-}  # letters stay letters; the same card, the same file
+}
 
 
 class Card(Figure):
@@ -52,9 +53,8 @@ class Card(Figure):
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         png = base64.b64encode(buffer.getvalue()).decode()
-        width, height = (
-            round(96 * inches) for inches in self.get_size_inches()
-        )  # CSS pixels
+        # CSS pixels
+        width, height = (round(96 * inches) for inches in self.get_size_inches())
         data = {"text/plain": repr(self), "image/png": png, "image/svg+xml": self.svg()}
         display(
             data, metadata={"image/png": {"width": width, "height": height}}, raw=True
@@ -96,10 +96,11 @@ class Card(Figure):
         self.savefig(
             buffer, format="svg", dpi=2 * 96, metadata={"Date": None, "Coverage": reach}
         )
+        # in inches, as it was laid out just now
         drawn, height = (
             self.get_tightbbox(),
             self.get_figheight(),
-        )  # in inches, as it was laid out just now
+        )
         edges = (drawn.x0, height - drawn.y1, drawn.x1, height - drawn.y0)
         svg = buffer.getvalue().replace(
             reach, " ".join(f"{72 * edge:.0f}" for edge in edges), 1

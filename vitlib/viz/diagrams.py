@@ -170,13 +170,14 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
         ("LayerNorm", EDGE, tokens, "the last norm"),
         (f"Linear {D} → {K}", pink, (K,), "the head reads CLS: logits"),
     ]
+    # in inches, as the axes
     left, middle, right, bypass, step = (
         1.35,
         2.6,
         3.85,
         4.15,
         0.41,
-    )  # in inches, as the axes
+    )
     tall = min(1.3, 2.5 * rows / cols)
     at = [tall + 0.4 + step * i for i in range(len(stages))]
     fig = Card(at[-1] + 0.25 + 2 * MARGIN)
@@ -298,9 +299,8 @@ def shape_flow(
         )
     left = 0.22 + text_size(stages, size=SMALL)[0]  # in inches, as the axes
     wide, high, step = (INNER_WIDTH - left) / len(flows) - 0.12, 0.28, 0.42
-    lower = [
-        1 if len(inside) and i >= first else 0 for i in range(len(stages))
-    ]  # a free row heads the band
+    # a free row heads the band
+    lower = [1 if len(inside) and i >= first else 0 for i in range(len(stages))]
     middle = {stage: (i + lower[i] + 0.5) * step for i, stage in enumerate(stages)}
     bottom = middle[stages[-1]] + step / 2
     fig = Card(bottom + 0.3 + 2 * MARGIN)

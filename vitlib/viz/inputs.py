@@ -28,9 +28,8 @@ def image_arrays(images: Tensor | np.ndarray | Sequence[Tensor]) -> list[np.ndar
         raise ValueError(
             f"expected images of shape (3, H, W) or (n, 3, H, W), got {tuple(np.shape(images))}"
         )
-    array = (
-        to_float(array.cpu()).clamp(0, 1).permute(0, 2, 3, 1)
-    )  # (n, C, H, W) -> (n, H, W, C)
+    # (n, C, H, W) -> (n, H, W, C)
+    array = to_float(array.cpu()).clamp(0, 1).permute(0, 2, 3, 1)
     return list(array.expand(-1, -1, -1, 3).numpy())
 
 

@@ -77,9 +77,8 @@ def heat_maps(
     aspect = max(array.shape[0] / array.shape[1] for array in arrays)
     width = WIDTH - 1.4 - text_size(rows, size=SMALL)[0]  # 1.4 inches for the scale
     side = min(3.6, 4.6 / aspect, width / (cols or min(5, len(arrays))))
-    room = (
-        side / max(array.shape[1] for array in arrays) - 0.03
-    )  # inches across a square
+    # inches across a square
+    room = side / max(array.shape[1] for array in arrays) - 0.03
     if (
         values
         and room < text_size([format(low, values), format(high, values)], size=SMALL)[0]
@@ -187,9 +186,8 @@ def confusion_matrix(
     ax.set_xticks(range(k), classes, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(k), classes)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(
-            np.arange(0.5, k - 1), minor=True
-        )  # where the lines between the classes stand
+        # where the lines between the classes stand
+        axis.set_ticks(np.arange(0.5, k - 1), minor=True)
     ax.grid(False)
     ax.grid(which="minor", color=CARD, linewidth=2)
     ax.spines[:].set_visible(False)
@@ -236,9 +234,8 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
         )
     rows, cols = patch_grid(len(table), grid)
     unit = F.normalize(table, dim=1)
-    maps = (unit @ unit.T).reshape(
-        rows, cols, rows, cols, 1
-    )  # (N, N) -> a map at each place
+    # (N, N) -> a map at each place
+    maps = (unit @ unit.T).reshape(rows, cols, rows, cols, 1)
     fig, ax = image_table(maps, gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
     ax.images[0].set_clim(-1, 1)  # the same for every table, so that figures compare
     ax.set(xlabel="column of the patch", ylabel="row of the patch")

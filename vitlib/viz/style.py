@@ -16,9 +16,8 @@ STYLE = rc_params_from_file(
 WIDE = "Noto Sans CJK SC,Noto Sans CJK JP,PingFang SC,Hiragino Sans,Microsoft YaHei,Malgun Gothic".split(
     ","
 )
-STYLE["font.family"] += [
-    font for font in WIDE if font in fontManager.get_font_names()
-]  # besides DejaVu
+# besides DejaVu
+STYLE["font.family"] += [font for font in WIDE if font in fontManager.get_font_names()]
 CARD, INK = STYLE["figure.facecolor"], STYLE["text.color"]
 DPI, SMALL = STYLE["figure.dpi"], STYLE["legend.fontsize"]  # dots per inch, points
 WIDTH, NARROW, MARGIN = 7.2, 4.4, 0.12  # inches; narrow is a phone
@@ -26,6 +25,7 @@ INNER_WIDTH = WIDTH - 2 * MARGIN
 
 #: The colours of curves, in order: Okabe and Ito's, without their yellow. Source: chapter 01.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", INK)
+# dark enough for letters
 TEXT = (
     "#0068a3",
     "#b34f00",
@@ -34,14 +34,13 @@ TEXT = (
     "#8a5f00",
     "#20749f",
     INK,
-)  # dark enough for letters
+)
 BLACK = "#14171c"  # on pictures and their colours, which are the same in the dark; all other ink turns light there
 MUTED, BAND, EDGE = "#5b6470", "#eceff3", STYLE["axes.edgecolor"]
 MARKERS = "osD^vPX"
 LINESTYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
-ERRORS = LinearSegmentedColormap.from_list(
-    "errors", ["#c04f0000", "#c04f00"]
-)  # where none is, the page
+# where none is, the page
+ERRORS = LinearSegmentedColormap.from_list("errors", ["#c04f0000", "#c04f00"])
 
 
 def use_style() -> None:

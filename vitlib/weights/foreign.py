@@ -173,9 +173,8 @@ def load_weights(
     ):
         count = state["pos_embed"].shape[1]
         if count == (old_grid[0] * old_grid[1] if old_grid else round(count**0.5) ** 2):
-            state["pos_embed"] = F.pad(
-                state["pos_embed"], (0, 0, 1, 0)
-            )  # CLS, which has none, gets zeros
+            # CLS, which has none, gets zeros
+            state["pos_embed"] = F.pad(state["pos_embed"], (0, 0, 1, 0))
         state["pos_embed"] = resample_pos_embed(
             state["pos_embed"], model.cfg.grid, old_grid
         )

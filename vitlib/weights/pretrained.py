@@ -200,9 +200,8 @@ def card_of(model: VisionTransformer | ResNet, card: dict) -> tuple[dict, bytes]
     digest = hashlib.sha256(raw).hexdigest()
     if card.get("sha256", digest) != digest:  # its numbers are those of other weights
         card = {key: value for key, value in card.items() if key != "final"}
-    kind = (
-        {} if isinstance(model, VisionTransformer) else {"kind": "resnet"}
-    )  # a card without it is a ViT's
+    # a card without it is a ViT's
+    kind = {} if isinstance(model, VisionTransformer) else {"kind": "resnet"}
     return {**card, **kind, "config": asdict(model.cfg), "sha256": digest}, raw
 
 

@@ -22,9 +22,8 @@ class Formatter(
     """Text as it was written, and the defaults there are."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        return (
-            super()._get_help_string(action) if action.default else action.help
-        )  # no "(default: False)"
+        # no "(default: False)"
+        return super()._get_help_string(action) if action.default else action.help
 
 
 class Parser(argparse.ArgumentParser):

@@ -20,9 +20,8 @@ def load_split(
 ) -> tuple[Dataset, Dataset, str]:
     """A folder's pictures to train on, those to test by, and what these are: of test/ or val/, else a tenth of all."""
     path = Path(path).expanduser()
-    parts = {
-        p.name.lower(): p for p in class_folders(path) if class_folders(p)
-    }  # "train" may be a class
+    # "train" may be a class
+    parts = {p.name.lower(): p for p in class_folders(path) if class_folders(p)}
     train = replace(
         load_folder(parts.get("train", path), img_size), label=path.resolve().name
     )

@@ -80,9 +80,8 @@ def _check(args: argparse.Namespace) -> None:
     x = normalize(image[None])
     with torch.inference_mode():
         best = model(x).softmax(1)[0].topk(min(_TOP, cfg.num_classes))
-        weights = model.attention_maps(x, [-1])[0, 0, :, 0, 1:].mean(
-            0
-        )  # (h, N) -> (N,)
+        # (h, N) -> (N,)
+        weights = model.attention_maps(x, [-1])[0, 0, :, 0, 1:].mean(0)
 
     likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
     answers = [{"class": i, "name": names[i], "probability": p} for p, i in likely]
@@ -131,9 +130,8 @@ def _class_names(path: Path | None, count: int) -> list[str]:
                 f"expected {count:,} names in {path}, got {len(names):,}; write one a line"
             )
         return names
-    timm = find_spec(
-        "timm"
-    )  # finds its folder without the seconds that an import takes
+    # finds its folder without the seconds that an import takes
+    timm = find_spec("timm")
     folder = (
         Path(timm.origin).parent / "data" / "_info" if timm and timm.origin else Path()
     )

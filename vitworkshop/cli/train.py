@@ -195,9 +195,8 @@ def _changes(args: argparse.Namespace) -> dict:
 
 def _check_holdout(args: argparse.Namespace, todo: Recipe) -> None:
     """Refuse to hold out more than --limit leaves."""
-    args.validate |= (
-        todo.objective != "classification"
-    )  # the test set is for naming images
+    # the test set is for naming images
+    args.validate |= todo.objective != "classification"
     limit, needed = (
         args.limit or math.inf,
         args.holdout + 1 if args.holdout else 10 * args.validate,
@@ -261,9 +260,8 @@ def _run(
         )
     out = args.out or Path("runs") / todo.name
     label = printable(train.label)
-    first = (
-        Ranks.here().rank == 0
-    )  # of the processes that torchrun started: it alone speaks and writes
+    # of the processes that torchrun started: it alone speaks and writes
+    first = Ranks.here().rank == 0
     if first:
         shape = f"{todo.model.embed_dim} wide, {todo.model.depth} deep"
         images = f"{len(train):,} images of {label}"
@@ -306,9 +304,8 @@ def _run(
         final = _score(model, val, "val")
         said = f"held-out accuracy {final['val_accuracy']:.2%} {took}; the test set was not read"
     else:
-        weights = save_pretrained(
-            model, {**card, "final": {}}, out
-        )  # float16: the number belongs to them
+        # float16: the number belongs to them
+        weights = save_pretrained(model, {**card, "final": {}}, out)
         final = read_test(weights, load_test(), args.device)
         said = (
             f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training"

@@ -85,9 +85,8 @@ def open_weights(
     usual = {(depth, D): h for depth, D, h in SIZES.values()}.get(
         (sizes["depth"], width)
     )
-    by_name = (
-        usual if "architecture" in config else None
-    )  # timm's, as in vit_base_patch16_224
+    # timm's, as in vit_base_patch16_224
+    by_name = usual if "architecture" in config else None
     heads: Any = (
         args.heads or found.num_heads or config.get("num_attention_heads") or by_name
     )

@@ -47,19 +47,16 @@ class Case:
     images: Tensor
     labels: Tensor
     hooked: list[str]  # modules that have a reader's hook, in the model itself
-    given: tuple[
-        Tensor, Tensor
-    ]  # all images and labels, of which the batch has 64 at most
+    # all images and labels, of which the batch has 64 at most
+    given: tuple[Tensor, Tensor]
     brighter: bool = (
         False  # whether augmented pictures are so, or darker, or of another contrast
     )
-    fitted: nn.Module = field(
-        init=False
-    )  # another copy, which has learned the first eight images
+    # another copy, which has learned the first eight images
+    fitted: nn.Module = field(init=False)
     losses: list[float] = field(default_factory=list)  # while it did
-    entropy: float = field(
-        init=False
-    )  # the loss of the best answer that is the same for all of the eight
+    # the loss of the best answer that is the same for all of the eight
+    entropy: float = field(init=False)
 
     def overfit(self) -> None:
         """Learn the eight images, to a loss that no model reaches which cannot tell them apart: 0.6 of their entropy.

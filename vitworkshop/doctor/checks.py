@@ -89,9 +89,8 @@ def first_loss(case: Case) -> Iterator[Finding]:
     The limit is s = 1. A model that has learned something is below log K, so this holds for old models, too. A cosine
     head, at 1 / 0.07 say, is another matter: its logits are bounded.
     """
-    logits = output_of(
-        without_dropout(copy.deepcopy(case.model)), case.images
-    )  # batch norms need train mode
+    # batch norms need train mode
+    logits = output_of(without_dropout(copy.deepcopy(case.model)), case.images)
     loss, guess = F.cross_entropy(logits, case.labels).item(), math.log(logits.shape[1])
     if not loss < guess + 0.5 and not _is_cosine(case, logits.shape[1]):
         says = f"{loss:.2f}, where a guess has log {logits.shape[1]} = {guess:.2f}"
@@ -159,9 +158,8 @@ def labels(case: Case) -> Iterator[Finding]:
     hat = kernel @ torch.linalg.inv(
         kernel + kernel.diagonal().mean().clamp_min(1e-9) * torch.eye(n).to(kernel)
     )
-    hat = (hat - hat.diagonal().diag()) / (
-        1 - hat.diagonal()[:, None]
-    )  # without the image itself
+    # without the image itself
+    hat = (hat - hat.diagonal().diag()) / (1 - hat.diagonal()[:, None])
     right, *shuffled = [
         (hat @ t * t).sum()
         for t in (targets, *(targets[torch.randperm(n)] for _ in range(40)))
@@ -194,9 +192,8 @@ def gradients(case: Case) -> Iterator[Finding]:
     """
     model = without_dropout(copy.deepcopy(case.fitted))
     params = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    params = {
-        name: p for name, p in params.items() if "mask_token" not in name
-    }  # is for another task
+    # is for another task
+    params = {name: p for name, p in params.items() if "mask_token" not in name}
     loss = F.cross_entropy(
         model(case.images[:NUM_FIT]), case.labels[:1].expand(NUM_FIT)
     )
@@ -240,9 +237,8 @@ def input_and_positions(case: Case) -> Iterator[Finding]:
     them by 5e-6 and more, which is still above float32's rounding.
     """
     side, (H, W) = case.patch_size or 1, case.images.shape[-2:]
-    shifts = [
-        size // 2 // side * side for size in (H, W)
-    ]  # 0 if there is one patch only
+    # 0 if there is one patch only
+    shifts = [size // 2 // side * side for size in (H, W)]
     ways = {
         "patches": (shifts, (2, 3)),
         "rows": (shifts[0], 2),
@@ -368,9 +364,8 @@ def _attend(
     """The layer's output (B, T, D) with the softmax over this axis of (B, h, T, T), and a bias if it was given one."""
     *inner, proj = linears
     bias = next((arg for arg in args[1:] if isinstance(arg, Tensor)), 0.0)
-    parts = torch.cat([linear(args[0]) for linear in inner], dim=-1).chunk(
-        3, dim=-1
-    )  # three of (B, T, D)
+    # three of (B, T, D)
+    parts = torch.cat([linear(args[0]) for linear in inner], dim=-1).chunk(3, dim=-1)
     B, T, D = parts[0].shape
     cut = [part.reshape(B, h, T, -1) for part in parts]  # as it must not be
     # (B, h, T, d)
@@ -405,19 +400,16 @@ def patch_order(case: Case) -> Iterator[Finding]:
     image, *others = torch.randn_like(case.images[:NUM_FIT]).split(1)
     rows, cols = (size // case.patch_size for size in image.shape[-2:])
     which = torch.linspace(0, rows * cols - 1, min(64, rows * cols)).long()
-    mask = F.one_hot(which, rows * cols).view(
-        -1, 1, rows, cols
-    )  # (n, N) -> (n, 1, rows, cols)
-    mask = (
-        F.interpolate(mask.float(), image.shape[-2:]).bool().to(image.device)
-    )  # (n, 1, H, W)
+    # (n, N) -> (n, 1, rows, cols)
+    mask = F.one_hot(which, rows * cols).view(-1, 1, rows, cols)
+    # (n, 1, H, W)
+    mask = F.interpolate(mask.float(), image.shape[-2:]).bool().to(image.device)
     embed: Any = case.model.patch_embed
     tokens = torch.stack(
         [output_of(embed, torch.where(mask, other, image)) for other in others]
     )
-    change = (
-        (tokens - output_of(embed, image)).square().sum((0, 3))
-    )  # (7, n, N, D) -> (n, N)
+    # (7, n, N, D) -> (n, N)
+    change = (tokens - output_of(embed, image)).square().sum((0, 3))
     most = change.argmax(1).cpu()
     whole = (change.amax(1) > 0.99 * change.sum(1)).all() and len(most.unique()) == len(
         most

@@ -155,9 +155,8 @@ def _look(
         return
     order = torch.randperm(len(labels))[:64].to(labels.device)
     same = labels[order][:, None] == labels[order]  # (n, n)
-    order = order[
-        same.tril().sum(1).argsort(stable=True)
-    ]  # the first of each class, then the second
+    # the first of each class, then the second
+    order = order[same.tril().sum(1).argsort(stable=True)]
     case = Case(model, images[order], labels[order], hooked, (images, labels))
     case.overfit()
     for check in OF_THE_MODEL:

@@ -129,9 +129,8 @@ def evaluation(case: Case, evaluate: Callable) -> Iterator[Finding]:
         return
     then, now = _statistics(case.images), torch.cat(seen, dim=1)  # (2, n, C) each
     change, std = now.mean(1) - then.mean(1), then[1].mean().exp()  # (2, C)
-    t = (
-        change / (then.var(1) / then.shape[1] + now.var(1) / now.shape[1]).sqrt()
-    )  # Welch's
+    # Welch's
+    t = change / (then.var(1) / then.shape[1] + now.var(1) / now.shape[1]).sqrt()
     if (
         (t.abs() > 5) & (change.abs() > torch.tensor([[0.5 * std], [0.3]]).to(change))
     ).any():
@@ -199,9 +198,8 @@ def augmentation(case: Case, augment: Callable) -> Iterator[Finding]:
         _fit(_given("augment", augment(pictures.clone()), 16), pictures)
         for _ in range(32)
     ]
-    changes = torch.stack([_statistics(x) for x in outs]) - _statistics(
-        pictures
-    )  # (32, 2, 16, C)
+    # (32, 2, 16, C)
+    changes = torch.stack([_statistics(x) for x in outs]) - _statistics(pictures)
     means, stds = changes.mean((0, 2)).abs()
     case.brighter = bool((means > 0.5 * pictures.std()).any() or (stds > 0.3).any())
     if how := _turned(torch.stack(outs).mean(0), pictures):

@@ -57,9 +57,8 @@ def registration(case: Case) -> Iterator[Finding]:
                 and (part.requires_grad or _to_learn(part))
             ):
                 tensors[part] = f"{name}.{key}".strip(".")
-    extra = [
-        p for module in modules for p in module.parameters() if p.requires_grad
-    ]  # a teacher's do not
+    # a teacher's do not
+    extra = [p for module in modules for p in module.parameters() if p.requires_grad]
     fixed = [tensor.requires_grad_() for tensor in tensors if not tensor.requires_grad]
     loss = (
         case.model(case.images[:2]).square().sum()
@@ -107,9 +106,8 @@ def _to_learn(tensor: Tensor) -> bool:
 def starts(case: Case) -> Iterator[Finding]:
     """A matrix of equal rows computes one thing; but 0 is a start, too, and so are equal rows over tokens."""
     K, flat = case.traced[""][1].shape[1], []
-    turned = (
-        case.traced[case.blocks[0]][1].mT.shape[1:] if case.blocks else None
-    )  # (D, T)
+    # (D, T)
+    turned = case.traced[case.blocks[0]][1].mT.shape[1:] if case.blocks else None
     for name, module in case.model.named_modules():
         over = name in case.traced and case.traced[name][0][0].shape[1:] == turned
         dense = (
@@ -152,9 +150,8 @@ def activations(case: Case) -> Iterator[Finding]:
     for (first, a), (then, b) in itertools.pairwise(
         maps.items()
     ):  # (h, in, ...), (out, h, ...)
-        alone = (
-            len(a) == b.shape[1] and a[0, 0].numel() == b[0, 0].numel() == 1
-        )  # each pixel, each token
+        # each pixel, each token
+        alone = len(a) == b.shape[1] and a[0, 0].numel() == b[0, 0].numel() == 1
         wide = len(a) * (a.shape[1] + len(b)) > a.shape[1] * len(b)
         if (
             alone
@@ -196,9 +193,8 @@ def residuals(case: Case) -> Iterator[Finding]:
         x, size = args[0], plain[name][1].std(-1)  # (B, T, D), (B, T)
         if not out.isfinite().all():  # a weight is divided by its norm
             continue
-        ways = torch.stack(
-            [x.flatten(), F.layer_norm(x, x.shape[-1:]).flatten()], 1
-        )  # (BTD, 2)
+        # (BTD, 2)
+        ways = torch.stack([x.flatten(), F.layer_norm(x, x.shape[-1:]).flatten()], 1)
         a, b = (
             torch.linalg.lstsq(ways.double(), out.flatten().double()[:, None])
             .solution[:, 0]
@@ -245,9 +241,10 @@ def reach(case: Case) -> Iterator[Finding]:
     if not all(read.equal(other) for other in others):  # as a maximum does
         return
     way = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(2)).to(x)
+    # (T,)
     patches = torch.stack(
         [_gradient((token * way).sum(), images).any() for token in x.unbind(1)]
-    )  # (T,)
+    )
     if read.shape == patches.shape and 0 < (part := int((read & patches).sum())) < (
         total := int(patches.sum())
     ):
@@ -298,9 +295,8 @@ def last_norm(case: Case) -> Iterator[Finding]:
         name.startswith(f"{case.blocks[-1]}.") for name in normed
     ):
         return
-    size = case.traced[case.blocks[-1]][1].std(
-        -1
-    )  # (B, T), all alike where norms come last
+    # (B, T), all alike where norms come last
+    size = case.traced[case.blocks[-1]][1].std(-1)
     if size.std() > 0.02 * size.mean() and not set(
         called[called.index(case.blocks[-1]) :]
     ) & set(normed):

@@ -83,9 +83,8 @@ def limited() -> Iterator[None]:
         used, seen = used + (0 if imports else now - seen), now
         waits = time.monotonic() - start > PATIENCE
         if frame and (waits or (used > LIMIT and not imports)):
-            signal.setitimer(
-                signal.ITIMER_REAL, 1, 1
-            )  # once more, if the answer catches everything
+            # once more, if the answer catches everything
+            signal.setitimer(signal.ITIMER_REAL, 1, 1)
             if used > LIMIT:
                 raise TooLong(
                     f"still computing after {LIMIT:g} seconds, stopped: does a loop never end?"
@@ -216,9 +215,8 @@ def same(got: Any, want: Any, tol: float) -> bool:
     ):
         got = torch.tensor(sorted(got))
     if isinstance(want, Tensor) and isinstance(got, Tensor):
-        truth = (got.dtype == torch.bool) == (
-            want.dtype == torch.bool
-        )  # a number is no truth value
+        # a number is no truth value
+        truth = (got.dtype == torch.bool) == (want.dtype == torch.bool)
         if (
             got.shape != want.shape
             or got.is_complex()

@@ -69,9 +69,8 @@ class Row(NamedTuple):
                 if name
                 else {}
             )
-            own = (name or "").rpartition("lr=")[
-                2
-            ]  # of several that are level, the one that was chosen
+            # of several that are level, the one that was chosen
+            own = (name or "").rpartition("lr=")[2]
             best = max(
                 rates, key=lambda rate: (rates[rate], f"{rate:g}" == own), default=None
             )

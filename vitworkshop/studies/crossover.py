@@ -38,11 +38,12 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import BASE, Pixels
 from vitworkshop.studies.study import Job, Study, at_rates, make_row
 
+# pixels; glyphs stand in 3 x 3 cells, each as large as a patch
 PATCH, GLYPH, CELLS = (
     8,
     6,
     3,
-)  # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
+)
 KINDS = 8  # glyphs of a family
 SIZES = {"family": (200, 1_000), "same": (1_000, 5_000, 25_000)}  # different pictures
 SEEN = 100_000  # pictures seen in training, with repetition
@@ -102,19 +103,18 @@ def _draw(n: int, seed: int, shift: int) -> tuple[Tensor, dict[str, Tensor]]:
     generator, side = torch.Generator().manual_seed(seed), side_of(shift)
 
     def dice(sides: int, *shape: int) -> Tensor:
-        return torch.randint(
-            sides, (1000, *shape), generator=generator
-        )  # as many whatever n is
+        # as many whatever n is
+        return torch.randint(sides, (1000, *shape), generator=generator)
 
     family, same, kind = dice(2), dice(2), dice(KINDS)
     other = torch.where(same == 1, kind, (kind + 1 + dice(KINDS - 1)) % KINDS)
-    cells = (
-        torch.rand(1000, CELLS**2, generator=generator).topk(2).indices
-    )  # (1000, 2), two different ones
+    # (1000, 2), two different ones
+    cells = torch.rand(1000, CELLS**2, generator=generator).topk(2).indices
     inside = dice(PATCH - GLYPH + 1, 2, 2)  # where in its cell a glyph begins
+    # (1000, 2, 2)
     corners = (
         torch.stack([cells // CELLS, cells % CELLS], dim=2) * PATCH + shift + inside
-    )  # (1000, 2, 2)
+    )
     images, colours = 100 + dice(21, 3, side, side), 150 + dice(105, 2, 3)
     families = glyphs()
     for i, which in enumerate((kind, other)):

@@ -10,16 +10,16 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import run_family
 from vitworkshop.studies.study import Study, at_rates
 
+# Muon's; the rest has a fifth of it, as in the preset "laptop"
 RATES = (
     0.0025,
     0.005,
     0.01,
     0.02,
     0.04,
-)  # Muon's; the rest has a fifth of it, as in the preset "laptop"
-PIXELS: dict[str, dict[str, Any]] = {
-    "pixels": {}
-}  # a ridge regression on the same pictures
+)
+# a ridge regression on the same pictures
+PIXELS: dict[str, dict[str, Any]] = {"pixels": {}}
 #: a study, by its question, variants, claims and source
 study = partial(
     Study,

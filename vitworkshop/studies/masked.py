@@ -17,10 +17,11 @@ from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import QUICK, Job, Study, rows_of
 
 PARTS = 9  # one of them keeps its labels
+# of fine-tuning and from scratch; a run is read at the better one of them
 RATES = (
     0.0005,
     0.002,
-)  # of fine-tuning and from scratch; a run is read at the better one of them
+)
 
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:

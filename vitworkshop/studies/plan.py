@@ -37,9 +37,8 @@ class Plan:
     job: Job  # what every trial is given
     header: dict  # how the file of results begins
     seeds: tuple[int, ...]  # those that were asked for
-    done: dict[Trial, list[dict]] = field(
-        default_factory=dict
-    )  # the rows of finished trials, of any seed
+    # the rows of finished trials, of any seed
+    done: dict[Trial, list[dict]] = field(default_factory=dict)
 
     @property
     def trials(self) -> list[Trial]:
@@ -176,9 +175,8 @@ class Plan:
             for variant in self.study.variants
             for row in self.done.get((variant, seed), [])
         ]
-        hidden = (
-            () if self.study.choosing else SHARED
-        )  # which machine a seed has is told where that matters
+        # which machine a seed has is told where that matters
+        hidden = () if self.study.choosing else SHARED
         shared, scores = {}, {}
         for key in ("hardware", "precision", "dataset"):
             parts = {
@@ -272,9 +270,8 @@ def make_plans(
             raise ValueError(
                 f"study {name!r} varies {', '.join(own)} itself; change something else, or write a study"
             )
-        base = study.base and recipe(
-            study.base, **changes
-        )  # before any data are loaded
+        # before any data are loaded
+        base = study.base and recipe(study.base, **changes)
         if study.sample:
             train, val, crc = (drawn := study.sample()), None, checksum(drawn)
         else:

@@ -21,9 +21,8 @@ def _interpolated(**options) -> Callable[[Tensor, Grid, Grid], Tensor]:
     """A method that keeps CLS, lays the patch positions out in 2-D and interpolates them as `options` say."""
 
     def method(table: Tensor, new: Grid, old: Grid) -> Tensor:
-        patches = (
-            table[:, 1:].unflatten(1, old).permute(0, 3, 1, 2)
-        )  # (1, N, D) -> (1, D, rows, columns)
+        # (1, N, D) -> (1, D, rows, columns)
+        patches = table[:, 1:].unflatten(1, old).permute(0, 3, 1, 2)
         patches = F.interpolate(patches, size=new, **options)
         patches = patches.flatten(2).mT  # (1, D, rows', columns') -> (1, N', D)
         return torch.cat([table[:, :1], patches], dim=1)
@@ -77,9 +76,10 @@ def sample_patches(
         )
     for axis, count in ((-2, grid[0]), (-1, grid[1])):
         side = images.shape[axis]
+        # (count,)
         start = (
             ((torch.arange(count) + 0.5) * side / count - patch_size / 2).round().long()
-        )  # (count,)
+        )
         start = start.clamp(0, side - patch_size)
         places = (
             start[:, None] + torch.arange(patch_size)

@@ -72,9 +72,8 @@ def read_model(
         add("bicubic", size, bicubic, bicubic)
         for method in METHODS if size in SIZES else ():
             if method != "bicubic":
-                square = (
-                    method == "swapped" and size[0] == size[1]
-                )  # then there is nothing to swap
+                # then there is nothing to swap
+                square = method == "swapped" and size[0] == size[1]
                 add(
                     method,
                     size,

@@ -160,9 +160,8 @@ def _run_all(
         ) from error
     finally:
         if pool:
-            pool.shutdown(
-                cancel_futures=True
-            )  # after Ctrl-C, which all processes hear, no trial is begun
+            # after Ctrl-C, which all processes hear, no trial is begun
+            pool.shutdown(cancel_futures=True)
     if failed:
         raise FloatingPointError("; ".join(failed))
 

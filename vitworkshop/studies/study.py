@@ -20,9 +20,8 @@ from vitlib.train.loop import train_model
 from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies.claim import Claim
 
-Look = (
-    Callable[[Any], dict] | None
-)  # sees a trained model, and says what joins its row's "final"
+# sees a trained model, and says what joins its row's "final"
+Look = Callable[[Any], dict] | None
 # 96 wide, 4 deep, AdamW: the preset "laptop" of the first studies; one precision, so that machines compare
 QUICK = Recipe(
     "laptop",
@@ -202,9 +201,8 @@ class Study:
     """Runs that differ in one thing, repeated over seeds."""
 
     question: str
-    variants: dict[
-        str, dict
-    ]  # what each changes in the base; "model.FIELD" changes the model
+    # what each changes in the base; "model.FIELD" changes the model
+    variants: dict[str, dict]
     claims: tuple[Claim, ...] = ()
     base: Recipe | None = QUICK  # what they share; None where no recipe is followed
     seeds: tuple[int, ...] = (0, 1, 2)

@@ -169,9 +169,8 @@ def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict] | None:
                 return None
     if source is None:  # two trivial ones
         source, variant = initial_model(base.model, seed).to(device), "untrained"
-        look(
-            "pixels", *((d.images.flatten(1).float(), d.labels) for d in (few, val))
-        )  # (n, C H W)
+        # (n, C H W)
+        look("pixels", *((d.images.flatten(1).float(), d.labels) for d in (few, val)))
     look(variant, *((features(source, d.images), d.labels) for d in (few, val)))
     return rows
 

@@ -259,9 +259,8 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
     is_model = isinstance(source, nn.Module)
     found = foreign.find_vit(source.state_dict() if is_model else read_weights(source))
     foreign.check_parts([*found.state, *found.beside], found.library)
-    pooler = (
-        "head.2.weight" not in found.state
-    )  # which only a head reads; its names are an MLP head's
+    # which only a head reads; its names are an MLP head's
+    pooler = "head.2.weight" not in found.state
     kept = {
         key: value
         for key, value in found.state.items()

@@ -34,7 +34,7 @@ window.vitSteps = {
   "norm": ["last LayerNorm", "the token with mean 0 and deviation 1, times a weight, and a bias", "LN(z)",
     "model/vit.py", "return self.norm(x)", "06-encoder#sec-06-layernorm"],
   "pool": ["number of the picture's vector", "CLS, or the mean of the patches, by the model's kind",
-    "y = mean of LN(z)", "model/vit.py", "tokens[:, 0] if self.cfg.global_pool == \"token\"", "07-cls-or-gap#equation-eq-07-gap"],
+    "y = mean of LN(z)", "model/vit.py", "tokens[:, 0] if reads_cls else tokens[:, 1:].mean", "07-cls-or-gap#equation-eq-07-gap"],
   "head": ["logit", "the picture's vector times a row of the head, and a bias", "W y + b",
     "model/vit.py", "self.head(self.pool(", "07-cls-or-gap#equation-eq-07-votes"]
 };

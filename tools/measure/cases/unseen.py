@@ -132,9 +132,8 @@ class Plain(nn.Module):
         self.head = nn.Linear(D, 10)
 
     def tokens(self, images: Tensor) -> Tensor:
-        return (
-            self.patch(images).flatten(2).transpose(1, 2)
-        )  # (B, D, 4, 4) -> (B, N, D)
+        # (B, D, 4, 4) -> (B, N, D)
+        return self.patch(images).flatten(2).transpose(1, 2)
 
     def embed(self, images: Tensor) -> Tensor:
         x = self.tokens(images)
@@ -402,9 +401,8 @@ def padding_mask_inverted(wrong=True):
     """True means 'ignore' to nn.MultiheadAttention and was given for the real tokens."""
 
     def forward(self, x):
-        padded = F.pad(
-            x, (0, 0, 0, -x.shape[1] % 8)
-        )  # as many tokens as the kernel likes
+        # as many tokens as the kernel likes
+        padded = F.pad(x, (0, 0, 0, -x.shape[1] % 8))
         real = torch.arange(padded.shape[1], device=x.device) < x.shape[1]
         ignored = (real if wrong else ~real).expand(len(x), -1)
         mixed, _ = nn.MultiheadAttention.forward(
@@ -484,9 +482,8 @@ def cutmix_share_inverted(wrong=True):
 @bug("(H, W, C) reshaped to (C, H, W)")
 def channels_reshaped(wrong=True):
     """Arrays from disk are reshaped, not permuted: rows and colours scrambled."""
-    array = (
-        pictures()[0].permute(0, 2, 3, 1).contiguous()
-    )  # as PIL, OpenCV and NumPy files have them
+    # as PIL, OpenCV and NumPy files have them
+    array = pictures()[0].permute(0, 2, 3, 1).contiguous()
     return {
         "images": array.reshape(-1, 3, 32, 32)
         if wrong
