@@ -109,6 +109,7 @@ def test_what_cannot_start_says_why_and_makes_nothing(made, arguments, changes, 
     )
 
 
+@pytest.mark.sampled(4)
 def test_an_installation_that_broke_off_does_not_count(made):
     """At first no wheel is whole, so that pip fails."""
     folder, _ = made

@@ -132,6 +132,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(7)
 def test_an_honest_checkpoint_gets_what_it_is_worth(entries):
     entry = entries["honest"]
     assert entry.problem == "" and 0.3 < accuracy(entry) < 0.8

@@ -180,6 +180,7 @@ def test_nothing_is_left_running(sandbox):
         time.sleep(0.1)
 
 
+@pytest.mark.sampled(4)
 def test_where_there_is_no_fork_a_new_process_runs_each_task(monkeypatch):
     monkeypatch.setattr("classroom.sandbox.CAN_FORK", False)
     with contextlib.closing(Sandbox()) as room:

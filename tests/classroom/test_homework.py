@@ -37,6 +37,7 @@ def test_references_are_right_and_mistakes_are_named_whatever_the_seed(key):
     holds(CODED[key])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_class_has_references_of_its_own_and_the_public_ones_get_nothing(
     number, tmp_path, monkeypatch, request

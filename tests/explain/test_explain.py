@@ -148,6 +148,7 @@ STATES = {  # what a model may be when it is explained, and how far off its numb
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "context", [torch.enable_grad, torch.no_grad, torch.inference_mode]
 )

@@ -12,6 +12,7 @@ def drawn(_kind: str) -> Dataset:
     return load_dataset("drawn10", "train")
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.slow
 def test_a_row_of_the_book_repeats():
     book, here = repeat("norm-order", drawn)

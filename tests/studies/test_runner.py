@@ -344,6 +344,7 @@ def without_clock(result: dict) -> list[dict]:
     ]
 
 
+@pytest.mark.sampled(4)
 @POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -403,6 +404,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sampled(4)
 @POSIX
 @pytest.mark.slow
 def test_a_killed_runner_takes_its_processes_along(tmp_path):

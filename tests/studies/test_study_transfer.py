@@ -27,6 +27,7 @@ def data() -> Dataset:
     return load_dataset("drawn10", n=120)
 
 
+@pytest.mark.sampled(4)
 def test_every_row_that_a_claim_names_is_run(run, tmp_path):
     result = run("transfer", n_val=40, **SMALL)
     assert result["finished"]

@@ -344,6 +344,7 @@ def found(cells: list) -> str:
     return cells[-1].outputs[0].data["text/plain"].strip("'")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 def test_the_first_cell_installs_the_package_and_another_chapter_begins(bare):
     assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
@@ -353,6 +354,7 @@ def test_the_first_cell_installs_the_package_and_another_chapter_begins(bare):
     assert not cells[0].outputs, "it is installed already"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("bare", ["kaggle"], indirect=True)
 def test_the_first_cell_installs_what_kaggle_has_unpacked(bare):

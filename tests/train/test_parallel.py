@@ -111,6 +111,7 @@ def curve(out: Path, *keys: str) -> torch.Tensor:
     return torch.tensor([[row[key] for key in keys] for row in log(out)["epochs"]])
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.slow
 def test_two_processes_train_like_one_and_go_on_after_a_kill(tmp_path):
     """The whole way, by torchrun: as one process; then killed in the middle, and the same command again."""

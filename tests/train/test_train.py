@@ -258,6 +258,7 @@ def test_a_finished_run_is_repeated_when_asked_and_leftovers_are_cleared(tmp_pat
 # ------------------------------------------------------------------------------------------------ other models
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(
     "model",

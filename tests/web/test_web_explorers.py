@@ -4,7 +4,7 @@ import pytest
 from browsing import needs_browser
 from web_pages import explorer, page
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "explorers")]
 
 TAPS = {  # where a finger taps (top left), where something is told then, and what
     "dare": (".grid > button >> nth=5", ".verdict + p", "1 painted grey: still"),

@@ -11,7 +11,7 @@ from web_pages import explorer, page, run, tiny_model
 import vitlib as vl
 from vitworkshop.web.export import samples_script, turning_patches
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "lab")]
 MODEL = tiny_model("tiny")[0].half().float()
 PICTURE = vl.normalize(vl.sample_image("cat", 32)[None])
 
@@ -289,6 +289,7 @@ def dare(browser, tmp_path):
         yield tab
 
 
+@pytest.mark.sampled(7)
 def test_the_search_in_the_page_is_the_packages(dare):
     """Where none was made before; it ends when told to, or when anything is done; it is nobody's best."""
     for stop in (

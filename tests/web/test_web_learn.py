@@ -12,7 +12,7 @@ from web_pages import explorer, page, run
 import vitlib as vl
 from tools.measure.learns import BEGIN, ENGINE, OFF, in_page
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "learn in a page")]
 CELLS = vl.load_results("learns")["cells"]
 CASES = {
     "mean": {},
@@ -169,6 +169,7 @@ def test_what_the_page_promises_showed_on_every_seed_in_both_engines():
             assert max(scores(task, part)) < chance[task] + 0.15, (task, part)
 
 
+@pytest.mark.sampled(7)
 def test_a_run_ends_with_a_sentence_and_is_kept_in_a_link(browser, tmp_path):
     """Started and ended by keys alone; the weights open in vitlib and give the page's answers."""
     address = page(
@@ -228,6 +229,7 @@ def test_an_experiment_asks_first_and_compares(browser, tmp_path):
         assert run(tab, "[e.going, e.experiment]") == [False, None]
 
 
+@pytest.mark.sampled(7)
 def test_a_phone_trains_one_after_the_other(browser, tmp_path):
     """And positions are compared where likeness can be seen: where they start small."""
     address = page(

@@ -16,7 +16,7 @@ import vitlib as vl
 from tests.weights.test_weights import FOREIGN, MAKERS, lively, replace
 from vitlib.weights import foreign
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "microscope")]
 FLAT = {
     name: made
     for name, made in MAKERS.items()

@@ -12,7 +12,7 @@ from web_pages import explorer, opened_once, page, photos, run
 import vitlib as vl
 from vitworkshop.web.export import PHOTOS
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "patches explorer")]
 NAME = "vit-patches"
 SIDES = [P for P in range(1, 225) if 224 % P == 0]
 BODY = f"<{NAME}><p>The figure</p></{NAME}>"

@@ -11,7 +11,7 @@ from web_pages import opened_once, run
 
 import vitlib as vl
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "positions in a page")]
 
 MODELS = ("cifar10-plain", "drawn10-token")
 METHODS = {

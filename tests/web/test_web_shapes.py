@@ -10,7 +10,7 @@ from web_pages import opened_once, run
 
 import vitlib as vl
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "shapes in a page")]
 
 FIELDS = "img_size patch_size in_chans num_classes embed_dim depth num_heads mlp_ratio global_pool qkv_bias".split()
 MODULES = {
@@ -130,6 +130,7 @@ def test_presets(shapes, name):
     compare(start(shapes, name), cfg)
 
 
+@pytest.mark.sampled(4)
 def test_random_configs(shapes):
     """Equal to the last digit; and the line below the table makes the same config in Python."""
     draw = random.Random(0)

@@ -5,7 +5,7 @@ from browsing import needs_browser
 from PIL import Image
 from web_pages import explorer, page, run
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "touch")]
 PHONE = {"has_touch": True, "is_mobile": True, "device_scale_factor": 2}
 
 

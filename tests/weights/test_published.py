@@ -62,6 +62,7 @@ def compare(theirs: torch.nn.Module, path: Path) -> None:
         assert vl.predict(ours, photo).argmax() == answer.argmax()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_with_random_weights(timm, name, tmp_path):
