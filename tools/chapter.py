@@ -24,7 +24,7 @@ from tools.refresh import store
 PYTEST = ["pytest", "-q", "-p", "no:cacheprovider"]
 # what is asked of chapters one by one: a test's name says which
 OF_A_CHAPTER = ["tests/exercises/test_exercises.py", "tests/book/test_claims.py"]
-OF_A_PAGE = ["tests/book/test_book.py"]
+OF_A_PAGE = ["tests/book/test_book.py", "tests/book/test_browser.py"]
 
 
 def find(number: str) -> Path:

@@ -53,7 +53,8 @@ CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with t
     "build": (["tools.build"], {"LANGUAGES": "en,zh"}),
     "lengths": (["page.lengths"], {}),
     "notebooks": ([*PYTEST, *NBVAL, *CHAPTERS], {}),
-    "book": ([*PYTEST, *OF_THE_BOOK], {}),
+    # its pages are opened in turn: whoever is done takes of the other's
+    "book": ([*PYTEST, *OF_THE_BOOK, "--dist", "worksteal"], {}),
 }
 QUICK = {
     **{name: CHECKS[name] for name in ("ruff", "layout", "types")},

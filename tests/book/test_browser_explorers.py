@@ -81,6 +81,7 @@ def test_nothing_goes_wrong_and_nothing_is_asked_for(woken):
     assert wrong == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)])
 def test_axe_finds_nothing_serious_in_them_and_they_stay_inside_the_page(
     woken, axe, width, dark
@@ -111,6 +112,7 @@ def test_the_picture_that_is_shown_is_marked_and_no_other(woken):
         assert marked.count() == min(1, one.locator(".samples").count())
 
 
+@pytest.mark.sampled(3)
 def test_canvases_follow_the_theme(woken):
     """What is drawn in the page's colours is drawn anew in its others."""
     tab, _, names = woken
@@ -127,6 +129,7 @@ def test_canvases_follow_the_theme(woken):
     assert all(one != other for one, other in zip(light, dark, strict=True))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("page", EXPLORED)
 def test_a_picture_stands_there_without_scripts_and_on_paper(browser, page):
     address = (HTML / built(page)).as_uri()
@@ -167,6 +170,7 @@ FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntri
     .map(file => [file.decodedBodySize, file.name.replace(/.*[/]|[?].*/g, '')])"""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("page", EXPLORED)
 def test_explorers_load_when_they_come_into_view_and_weigh_little(
     browser, address, page
@@ -317,6 +321,7 @@ SHIFT = """window.shift = 0;
         .observe({type: 'layout-shift', buffered: true})"""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
 @pytest.mark.parametrize("page", ["book/intro", LAB])
 def test_nothing_moves_when_an_explorer_comes(browser, address, page, width):
@@ -333,6 +338,7 @@ DONE = """{removed: [3, 11], painted: [0, 9], heads: [[1, 0]], order: lab.state.
     positions: [...lab.state.order.slice(1), 0]}"""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize("state", ["{}", DONE, "{positions: 'none', removed: [63]}"])
 def test_a_state_has_its_link_and_its_lines_of_python(browser, at, state):
@@ -388,6 +394,7 @@ def test_the_dares_promises_are_kept(browser):
             )
 
 
+@pytest.mark.sampled(3)
 def test_the_guides_links_open_their_states(browser):
     """All that a link of book/teach.md says is what its explorer then shows."""
     text, checked = (HTML / built("book/teach")).read_text(encoding="utf-8"), 0

@@ -5,7 +5,16 @@ import io
 import re
 
 import pytest
-from browsing import CONTRAST, PAGES, built, needs_browser, opened, show, unscripted
+from browsing import (
+    CONTRAST,
+    PAGES,
+    built,
+    needs_browser,
+    opened,
+    sampled_pages,
+    show,
+    unscripted,
+)
 from fontTools.ttLib import TTFont
 from pages import CHAPTERS
 
@@ -22,7 +31,10 @@ SHIFT = """new Promise(done => new PerformanceObserver(list => {
 
 
 @pytest.fixture(
-    scope="module", params=["book/intro", *(f"book/{path.stem}" for path in CHAPTERS)]
+    scope="module",
+    params=sampled_pages(
+        3, ["book/intro", *(f"book/{path.stem}" for path in CHAPTERS)]
+    ),
 )
 def page(request, browser, address):
     """One page of the book, as it comes to a phone, and its address."""

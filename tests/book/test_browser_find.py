@@ -47,6 +47,7 @@ def root(request):
 # The opening of a chapter, and the reader's place in it
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [path.stem for path in CHAPTERS])
 def test_the_first_screen_is_the_question(browser, address, name):
     """Title, promise, map, a folded line, and the first section begins; on a phone it is at most a screen away."""
