@@ -11,6 +11,8 @@ import vitlib as vl
 from classroom import capstone
 from classroom.submissions import find
 
+pytestmark = pytest.mark.sampled(7, "capstone")  # it trains entries first
+
 
 def trained(seed: int):
     """A model that somebody has trained, in seconds."""
@@ -132,7 +134,6 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(7)
 def test_an_honest_checkpoint_gets_what_it_is_worth(entries):
     entry = entries["honest"]
     assert entry.problem == "" and 0.3 < accuracy(entry) < 0.8

@@ -428,7 +428,7 @@ def test_images_that_are_not_standardised_are_found(low, high):
     assert "images" in names(vl.doctor(vit(), low + (high - low) * RAW, LABELS))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("times", [10, 100, 1000])
 @pytest.mark.parametrize("name", ["plain", "drawn10", "finetune"])
 def test_a_far_too_high_learning_rate_is_found(name, times):

@@ -124,7 +124,7 @@ def test_a_study_says_what_it_asks_and_what_it_cost(name):
         )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_variant_asks_for_a_model_of_its_own(data, name, monkeypatch, tmp_path):
     """As the study's own code asks for it, up to its first training; or its pictures are its own."""
@@ -218,7 +218,7 @@ def test_more_images_than_there_are(data, run):
         run("stems", n_val=60)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 def test_several_runs_at_once_find_the_same(data, tmp_path, run):
     """In processes of their own, with the same weights; what one of them had finished is not run again."""
     one = run("stems", seeds=(0, 1), out=tmp_path / "one", **TINY)
