@@ -45,7 +45,8 @@ NBVAL = ["-p", "tools.recorded", "--nbval-lax"]
 CHAPTERS = sorted(
     str(path.relative_to(ROOT)) for path in (ROOT / "book").glob("*.ipynb")
 )
-CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {  # python -m ..., with these
+# python -m ..., with these variables set
+CHECKS: dict[str, tuple[list[str], dict[str, str]]] = {
     "ruff": (["ruff", "check", "."], {}),
     "layout": (["ruff", "format", "--check", "."], {}),
     "types": (["pyrefly", "check"], {}),

@@ -88,9 +88,8 @@ def _search(
     """Of a way the variants that choose, tried or to be tried, and the one that is chosen as far as they tell."""
     tried = {name: whole[name] for name in names if name in whole}
     next_ones = to_try(names, tried, study.noise) if len(names) > 1 else []
-    return [name for name in names if name in tried or name in next_ones], choice(
-        names, tried, study.noise
-    )
+    wanted = [name for name in names if name in tried or name in next_ones]
+    return wanted, choice(names, tried, study.noise)
 
 
 def _in_turn(

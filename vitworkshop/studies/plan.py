@@ -134,9 +134,9 @@ class Plan:
                     path, self.identity(trial[0]), self.defaults
                 )
 
-    def written(self) -> dict[Trial, list[dict]]:
+    def written(self, result: dict) -> dict[Trial, list[dict]]:
         """The rows of the file of results, by the trial that gave them: with it alone a study goes on elsewhere."""
-        result, found = read_json(self.path, DELETE), {}
+        found: dict[Trial, list[dict]] = {}
         check_rows(result["runs"], self.study, self.study.metric, self.path)
         shared = {key: result[key] for key in SHARED}
         for row in result["runs"]:
@@ -309,11 +309,11 @@ def make_plans(
                 f"{out} holds the study {others[0]!r}; give {name!r} a folder of its own with --out"
             )
         if plan.path.exists():
-            if differs := plan.mismatch(read_json(plan.path, DELETE)):
+            if differs := plan.mismatch(result := read_json(plan.path, DELETE)):
                 raise ValueError(
                     f"{plan.path} was made otherwise ({differs}); take another folder with --out"
                 )
-            plan.done |= plan.written()
+            plan.done |= plan.written(result)
         plan.collect()
         plans.append(plan)
     return plans
