@@ -18,7 +18,11 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import (
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+)
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -266,9 +270,9 @@ def run_notebooks(asked: list[Path] | None = None) -> bool:
     return not failures
 
 
-def build_pages(language: str, everything: bool) -> int:
-    """Runs Jupyter Book for a language and returns its exit status."""
-    source, site = SOURCES[language], SITES[language]
+def build_pages(language: str, everything: bool, shown: bool = True) -> int:
+    """Runs Jupyter Book for a language and returns its exit status; what it says is shown at once, or at its end."""
+    source = SOURCES[language]
     if language == "zh":
         edition.compose(source, CACHE)
     jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
@@ -281,12 +285,31 @@ def build_pages(language: str, everything: bool) -> int:
         "-n",
         *["--all"] * everything,
     ]
-    status = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONWARNINGS": "ignore"}
-    ).returncode
-    if language == "zh" and not status:
-        shutil.rmtree(site, ignore_errors=True)
-        shutil.copytree(source / "_build" / "html", site)
+    environment = os.environ | {"PYTHONWARNINGS": "ignore"}
+    said = None if shown else subprocess.PIPE
+    process = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=said,
+        stderr=said and subprocess.STDOUT,
+    )
+    if not shown:
+        print(process.stdout.decode(errors="replace"), flush=True)
+    return process.returncode
+
+
+def build_languages(changed: dict[str, bool]) -> int:
+    """Builds the pages of these languages side by side; the second stands inside the first."""
+    with ThreadPoolExecutor(len(changed)) as pool:
+        jobs = [
+            pool.submit(build_pages, language, everything, shown=not at)
+            for at, (language, everything) in enumerate(changed.items())
+        ]
+        status = max(job.result() for job in jobs)
+    if "zh" in changed and not status:
+        shutil.rmtree(SITES["zh"], ignore_errors=True)
+        shutil.copytree(SOURCES["zh"] / "_build" / "html", SITES["zh"])
     return status
 
 
@@ -305,13 +328,14 @@ def main() -> int:
     if not run_notebooks():
         print("\nThe book was not built: a notebook failed (see above).")
         return 1
-    status = 0
-    for language in languages:
-        before = last.get(language, {})
-        changed = any(
-            found[language][part] != before.get(part) for part in ("code", "settings")
+    parts = ("code", "settings")
+    changed = {
+        language: any(
+            found[language][part] != last.get(language, {}).get(part) for part in parts
         )
-        status = status or build_pages(language, everything=changed)
+        for language in languages
+    }
+    status = build_languages(changed)
     if status or missing_pages():
         gone = ", ".join(missing_pages())
         print(

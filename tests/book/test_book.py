@@ -314,7 +314,7 @@ def anchors(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [*toc_pages(), *sampled_pages(3, [f"zh/{name}" for name in toc_pages()])]
+    "name", [*toc_pages(), *sampled_pages(6, [f"zh/{name}" for name in toc_pages()])]
 )
 def test_internal_links_lead_somewhere(name):
     here = (HTML / f"{name}.html").resolve()

@@ -57,7 +57,10 @@ def wake(tab) -> None:
 
 @pytest.fixture(
     scope="module",
-    params=[*EXPLORED, *sampled_pages(4, [f"zh/{page}" for page in EXPLORED])],
+    params=[
+        *sampled_pages(2, EXPLORED),
+        *sampled_pages(8, [f"zh/{page}" for page in EXPLORED]),
+    ],
 )
 def woken(request, browser):
     """A page with all its explorers at work, opened from the disk."""

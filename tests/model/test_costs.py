@@ -90,6 +90,7 @@ def test_macs_are_what_pytorch_counts(patch_embed, head):
         assert flops(cfg) == 2 * vl.count_macs(cfg), cfg
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("pos_embed", CHOICES["pos_embed"])
 @pytest.mark.parametrize("img_size", [16, (16, 40), (40, 4), (4, 4)])
 def test_macs_of_axial_attention(pos_embed, img_size):

@@ -105,6 +105,7 @@ def tab(browser, tmp_path_factory):
     tab.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ONES)
 def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
     """As made by `run`, whatever was done to the picture; random numbers are the sum of their terms, which open."""

@@ -77,6 +77,7 @@ def check_numbers(tab, model) -> None:
         assert off <= 1e-4 * traced[name].abs().max(), (name, t)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("kind", FLAT)
 def test_thirty_files_load_as_in_python_or_are_refused(tab, tmp_path, kind, dtype):
@@ -161,6 +162,7 @@ RECIPES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize(("w", "h"), [(301, 227), (90, 400), (224, 224)])
 def test_pictures_are_prepared_as_pillow_does(tab, name, w, h):

@@ -89,6 +89,7 @@ def test_a_swipe_beside_the_picture_scrolls_and_rubs_nothing(finger):
         assert removed == [] and scrolled > 100, column
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
 @pytest.mark.parametrize("name", ["vit-dare", "vit-lab"])
 def test_nothing_moves_whatever_is_done(browser, tmp_path, width, name):
