@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import vitlib as vl
 from page.values import unbroken
+from vitworkshop.studies.claim import NOT_HERE, OPEN, SAME
 from vitworkshop.studies.clinic import BUGS
 from vitworkshop.studies.report import judged
 
@@ -49,11 +50,9 @@ def costs() -> str:
     for letter, case in BUGS.items():
         found = verdicts[f"{case.name}: it costs accuracy"]
         gains = found["interval"][1] < 0
-        says = {
-            "agrees": "yes",
-            "open": "open",
-            "differs": "it gains" if gains else "no",
-        }[found["verdict"]]
+        says = {SAME: "yes", OPEN: "open", NOT_HERE: "it gains" if gains else "no"}[
+            found["word"]
+        ]
         change = unbroken(
             f"{-100 * found['difference']:+.1f} ± {100 * found['se']:.1f}"
         )

@@ -52,11 +52,13 @@ def small_study(name: str, result: dict, run: dict):
     known = result.get("variants", {variant: run.get("changes", {})})
     assert known[variant].pop("erasing", 0.0) == 0.0  # as in `as_it_was`
     base = as_it_was(result["base"]) if "base" in result else None
-    n_train = (
-        result["n_train"] + result["n_val"] if result["n_train"] else study.n_train
-    )
     return replace(
-        study, variants={variant: known[variant]}, claims=(), base=base, n_train=n_train
+        study,
+        variants={variant: known[variant]},
+        claims=(),
+        base=base,
+        seeds=(run["seed"],),
+        choosing=None,
     )
 
 
@@ -88,15 +90,7 @@ def test_a_committed_run_once_more(name, tmp_path, monkeypatch):
     # there a run is long, and its first row needs none of it
     monkeypatch.setattr(resolution, "SIZES", ())
     monkeypatch.setattr(resolution, "MORE_SIZES", ())
-    again = run_study(
-        name,
-        data,
-        tmp_path,
-        seeds=(run["seed"],),
-        n_val=result["n_val"] or 5000,
-        device="cpu",
-        progress=False,
-    )
+    again = run_study(name, lambda _: data, tmp_path, device="cpu", progress=False)
     (same,) = [one for one in again["runs"] if one["variant"] == run["variant"]]
     metric = STUDIES[name].metric
     tolerance = ACCURACY if "accuracy" in metric else LOSS

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from vitlib.data.dataset import Dataset, load_dataset
+from vitlib.train.recipe import recipe
+from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import run_study
 
 
@@ -15,19 +19,13 @@ def data() -> Dataset:
 
 
 @pytest.fixture
-def run(data, tmp_path):
-    """Runs a study on these pictures, twenty of them held out, with seed 0."""
+def run(data, tmp_path, monkeypatch):
+    """Runs a study on these pictures, six of them held out, with these seeds and changes of its base."""
 
-    def run(name: str, seeds=(0,), n_val=20, out=tmp_path, **changes) -> dict:
-        return run_study(
-            name,
-            data,
-            out,
-            seeds=seeds,
-            n_val=n_val,
-            device="cpu",
-            progress=False,
-            changes=changes,
-        )
+    def run(name: str, seeds=(0,), out=tmp_path, **changes) -> dict:
+        study = STUDIES[name]
+        base = study.base and recipe(study.base, **changes)
+        monkeypatch.setitem(STUDIES, name, replace(study, seeds=seeds, base=base))
+        return run_study(name, lambda _: data, out, device="cpu", progress=False)
 
     return run

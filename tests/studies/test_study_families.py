@@ -87,7 +87,7 @@ def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
     for row in result["runs"]:
         assert {"val_accuracy", "val_loss"} <= row["final"].keys()
         assert row["changes"]["n_train"] in (10, 40)
-    job = Job(data, None, tmp_path, {}, "cpu", None, False)  # nothing is held out
+    job = Job(base, data, None, tmp_path)  # nothing is held out
     (row,) = run_family(STUDIES["data-size"], "pixels, 500 images", 1, job)
     assert row["changes"] == {"n_train": 10} and 0 < row["final"]["val_accuracy"] < 1
 
@@ -95,6 +95,6 @@ def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
 @pytest.mark.errors
 def test_a_data_set_that_is_too_small_is_refused(run):
     with pytest.raises(
-        ValueError, match="expected n_train from 1 to 40 training images, got 500"
+        ValueError, match="expected n_train from 1 to 54 training images, got 500"
     ):
         run("data-size")

@@ -11,6 +11,7 @@ import torch
 import vitlib as vl
 from vitlib.files import read_json
 from vitlib.train import loop
+from vitlib.train.recipe import recipe
 from vitworkshop.studies import masked, study
 from vitworkshop.studies.study import Job
 
@@ -45,7 +46,7 @@ def calls(monkeypatch) -> list[dict]:
 def test_every_variant_runs_and_its_row_holds_what_the_claims_read(
     run, tmp_path, calls
 ):
-    result = run("masked", n_val=9, **{**TINY, "epochs": 1, "batch_size": 24})
+    result = run("masked", **{**TINY, "epochs": 1, "batch_size": 24})
     assert result["finished"] and list(result["summary"]) == list(masked.STUDY.variants)
     assert result == read_json(tmp_path / "masked.json", "")
     for row in result["runs"]:
@@ -67,7 +68,7 @@ def test_every_variant_runs_and_its_row_holds_what_the_claims_read(
 
 
 def test_who_learns_what_from_whom(run, calls):
-    run("masked", n_val=9, **TINY)
+    run("masked", **TINY)
     by_name = {call["recipe"].name: call for call in calls}
     before = by_name["mean colour, before-s0"]
     fine = [call for name, call in by_name.items() if "lr=" in name]
@@ -125,7 +126,8 @@ def test_a_run_is_read_at_its_better_rate_and_its_parts_share_the_minutes(
 
     monkeypatch.setattr(study, "train_model", pretend)
     monkeypatch.setattr(study, "time", SimpleNamespace(time=lambda: now[0]))
-    job = Job(*data.hold_out(9), tmp_path, TINY, "cpu", 5600.0, False)
+    base = recipe(masked.STUDY.base, **TINY)
+    job = Job(base, *data.hold_out(9), tmp_path, deadline=5600.0)
     for variant, runs in (("from scratch", 2), ("mean colour", 3)):
         (row,) = masked.STUDY.run(masked.STUDY, variant, 0, job)
         assert row["changes"]["lr"] == better and row["seconds"] == 2.0 * runs
@@ -139,7 +141,8 @@ def test_a_run_is_read_at_its_better_rate_and_its_parts_share_the_minutes(
 
 def test_a_stopped_run_goes_on_to_the_same_row(data, tmp_path):
     train, val = data.hold_out(9)
-    job = Job(train, val, tmp_path / "a", {**TINY, "batch_size": 24}, "cpu", 0.0, False)
+    base = recipe(masked.STUDY.base, **{**TINY, "batch_size": 24})
+    job = Job(base, train, val, tmp_path / "a", deadline=0.0)
     rounds = 0
     while (
         rows := masked.STUDY.run(masked.STUDY, "mean colour", 0, job)

@@ -9,8 +9,10 @@ import torch
 
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.data.drawn10 import DRAWN10_CLASSES
+from vitlib.train.recipe import recipe
 from vitworkshop.studies import transfer
 from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.report import judged_in
 from vitworkshop.studies.study import Job
 
 SMALL = {"epochs": 1, "batch_size": 64, "model.embed_dim": 12, "model.depth": 1}
@@ -29,15 +31,12 @@ def data() -> Dataset:
 
 @pytest.mark.sampled(4)
 def test_every_row_that_a_claim_names_is_run(run, tmp_path):
-    result = run("transfer", n_val=40, **SMALL)
+    result = run("transfer", **SMALL)
     assert result["finished"]
     runs = {run["variant"]: run for run in result["runs"]}
     assert len(runs) == len(result["runs"])
-    for claim in STUDIES["transfer"].claims:
-        assert {
-            *claim.first,
-            *claim.second,
-        } <= runs.keys() and claim.metric == "accuracy"
+    found = judged_in("transfer", result).values()
+    assert all(one["first"] and one["second"] for one in found)
     assert all(0 <= run["final"]["accuracy"] <= 1 for run in runs.values())
 
     def of(name: str) -> dict:
@@ -77,10 +76,9 @@ def test_every_row_that_a_claim_names_is_run(run, tmp_path):
 
 def test_stopped_in_the_middle_it_goes_on_to_the_same_rows(data, tmp_path):
     train, val = data.hold_out(40)
-    job = Job(
-        train, val, tmp_path / "a", {"data": "drawn10", **SMALL}, "cpu", None, False
-    )
     study = STUDIES["transfer"]
+    base = recipe(study.base, data="drawn10", **SMALL)
+    job = Job(base, train, val, tmp_path / "a")
     whole = transfer._run(study, "Drawn-10", 0, job)
     late, calls = replace(job, out=tmp_path / "b", deadline=0.0), 0
     while (rows := transfer._run(study, "Drawn-10", 0, late)) is None and calls < 20:

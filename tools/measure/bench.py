@@ -48,6 +48,7 @@ from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies.families import BASE, FAMILIES
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import run_study
+from vitworkshop.studies.study import QUICK
 
 TURN = 0.2  # seconds that a turn takes at least
 Step = Callable[[], None]
@@ -246,7 +247,7 @@ def models_table(result: dict) -> str:
 
 # The runner of studies
 
-STUDY, N_VAL = "stems", 200
+STUDY = "stems"
 TINY = {"epochs": 1, "model.patch_size": 8}  # the rest is as in the study
 
 
@@ -264,7 +265,8 @@ def study_speeds(
 
     Both numbers of a round come from the same images at the same time, so a busy machine changes their ratio little.
     """
-    data, study, spent = random_images(n + N_VAL), STUDIES[STUDY], []
+    data, study, spent = random_images(n), STUDIES[STUDY], []
+    base = recipe(study.base or QUICK, **changes)
 
     def timed(*args) -> list[dict] | None:
         began = clock()
@@ -273,22 +275,18 @@ def study_speeds(
         return rows
 
     speeds: dict[str, list[float]] = {"study": [], "loop": []}
-    more = {
-        "n_val": N_VAL,
-        "seeds": (0,),
-        "device": device,
-        "progress": False,
-        "changes": changes,
-    }
-    seen = n * changes["epochs"] * len(study.variants)
+    seen = (n - n // 10) * base.epochs * len(study.variants)  # a tenth is held out
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.dict(STUDIES, {STUDY: replace(study, run=timed)}),
+        patch.dict(
+            STUDIES, {STUDY: replace(study, run=timed, base=base, seeds=(0,))}
+        ),
     ):
         for i in tqdm(range(rounds + 1), unit="round"):  # the first warms up
             spent.clear()
             began = clock()
-            run_study(STUDY, data, Path(folder) / str(i), **more)
+            out = Path(folder) / str(i)
+            run_study(STUDY, lambda _: data, out, device=device, progress=False)
             speeds["study"].append(seen / (clock() - began))
             speeds["loop"].append(seen / sum(spent))
     return {name: found[1:] for name, found in speeds.items()}

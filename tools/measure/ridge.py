@@ -2,15 +2,13 @@
 
     python -m tools.measure.ridge
 
-Writes vitlib/results/ridge.json: study -> {pattern of variants: accuracy}, the more special pattern first. By it a row
-is admitted to the board, or not (`vitworkshop.studies.admission`). Where the models see pictures mirrored, so does the
-regression. A study whose seeds choose runs its own.
+Writes vitlib/results/ridge.json: study -> {pattern of variants: accuracy}, the more special pattern first. Where the
+models see pictures mirrored, so does the regression. A study whose seed chooses runs its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -25,8 +23,8 @@ from vitlib.train.evaluate import evaluate
 from vitworkshop.studies.clinic import KINDS
 from vitworkshop.studies.families import Pixels
 from vitworkshop.studies.masked import PARTS
-from vitworkshop.studies.plan import make_plans
 from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.runner import prepare
 from vitworkshop.studies.study import Job, draw_images
 from vitworkshop.studies.transfer import KNOWN, PICTURES, of_classes
 
@@ -108,12 +106,10 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     with TemporaryDirectory() as folder:
         for name, study in tqdm(STUDIES.items()):
-            if study.choosing:
+            if study.choosing is not None:
                 continue
-            (plan,) = make_plans(
-                {name: Path(folder)}, partial(load_dataset, split="train")
-            )
-            for pattern, pairs in OWN.get(name, plain)(name, plan.job):
+            _, job = prepare(name, study, load_dataset, Path(folder))
+            for pattern, pairs in OWN.get(name, plain)(name, job):
                 flips = study.base is not None and study.base.flip
                 seen = [(mirrored(data) if flips else data, val) for data, val in pairs]
                 scores = [

@@ -1,13 +1,12 @@
-"""Learning rates chosen on seeds that judge nothing: tried until those on both sides are worse by more than noise."""
+"""Learning rates chosen on a seed that judges nothing: tried until those on both sides are worse by more than noise."""
 
 from __future__ import annotations
 
-from vitworkshop.studies.claim import bracketed, rate_of, rates_of, scores_of
-from vitworkshop.studies.study import Study
+from vitworkshop.studies.claim import chosen_by, rate_of
+from vitworkshop.studies.study import Study, Turn
 
-FIRST = (
-    3  # rates that are tried in any case: those in the middle of the ones that may be
-)
+# rates that are tried in any case: those in the middle of the ones that may be
+FIRST = 3
 
 
 def ways(study: Study) -> dict[str, list[str]]:
@@ -35,9 +34,11 @@ def to_try(names: list[str], scores: dict[str, float], noise: float = 0.0) -> li
 
     First the three in the middle; then the next one beyond each end of those that are level with the best.
     """
+    if len(names) == 1:  # nothing to choose
+        return []
     middle = max(0, (len(names) - FIRST) // 2)
     first = [name for name in names[middle : middle + FIRST] if name not in scores]
-    if first or len(names) == 1:
+    if first:
         return first
     level = level_with_best(names, scores, noise)
     low, high = names.index(level[0]), names.index(level[-1])
@@ -49,86 +50,36 @@ def choice(names: list[str], scores: dict[str, float], noise: float = 0.0) -> st
     level = level_with_best(names, scores, noise)
     if not level:
         return names[0]
-    return max(
-        level[(len(level) - 1) // 2 : len(level) // 2 + 1], key=scores.__getitem__
-    )
+    middle = level[(len(level) - 1) // 2 : len(level) // 2 + 1]
+    return max(middle, key=scores.__getitem__)
 
 
-def trials(
-    study: Study, seeds: tuple[int, ...], runs: list[dict]
-) -> list[tuple[str, int]]:
-    """What is to be run as far as these runs tell: the seeds that choose first, then of each way the chosen rate."""
-    if not study.choosing:
-        return [(variant, seed) for seed in seeds for variant in study.variants]
-    scores, _ = scores_of(runs, study.metric, study.choosing)
-    n = len(study.choosing)
-    whole = {
-        name: sum(found.values()) / n
-        for name, found in scores.items()
-        if len(found) == n
-    }
-    if study.turns:
-        return _in_turn(
-            study, seeds, whole, {(run["variant"], run["seed"]) for run in runs}
-        )
-    wanted, best = [], []
-    for names in ways(study).values():
-        more, chosen = _search(study, names, whole)
-        wanted += more
-        best.append(chosen)
-    choosing = [(name, seed) for seed in study.choosing for name in wanted]
-    if any(name not in whole for name in wanted):
-        return choosing
-    return choosing + [(name, seed) for seed in seeds for name in best]
+def trials(study: Study, runs: list[dict]) -> list[tuple[str, int]]:
+    """Each variant and seed to be run, in order, as far as these runs tell.
 
-
-def _search(
-    study: Study, names: list[str], whole: dict[str, float]
-) -> tuple[list[str], str]:
-    """Of a way the variants that choose, tried or to be tried, and the one that is chosen as far as they tell."""
-    tried = {name: whole[name] for name in names if name in whole}
-    next_ones = to_try(names, tried, study.noise) if len(names) > 1 else []
-    wanted = [name for name in names if name in tried or name in next_ones]
-    return wanted, choice(names, tried, study.noise)
-
-
-def _in_turn(
-    study: Study, seeds: tuple[int, ...], whole: dict[str, float], done: set
-) -> list[tuple[str, int]]:
-    """One turn after another: the way's rates, then its seeds; of the next one nothing before all of it is done."""
+    Where a seed chooses, one way has its turn after another: its rates, then the chosen one's seeds; of the next way
+    nothing before all of it is done.
+    """
+    if study.choosing is None:
+        return [(name, seed) for seed in study.seeds for name in study.variants]
+    every = ways(study)
+    chosen: dict[str, str] = {}
+    tried = chosen_by(runs, study.metric, study.choosing)
+    scores = {name: of[study.choosing] for name, of in tried.items()}
+    done = {(run["variant"], run["seed"]) for run in runs}
     found: dict[tuple[str, int], None] = {}
-    every, chosen = ways(study), {}
-    for turn in study.turns:
+    for turn in study.turns or [Turn(way, study.seeds) for way in every]:
         names = every[turn.way]
         if turn.rate_from:  # the same place in the row of rates
-            chosen[turn.way] = names[
-                every[turn.rate_from].index(chosen[turn.rate_from])
-            ]
+            place = every[turn.rate_from].index(chosen[turn.rate_from])
+            chosen[turn.way] = names[place]
         else:
-            wanted, chosen[turn.way] = _search(study, names, whole)
-            found |= dict.fromkeys(
-                (name, seed) for seed in study.choosing for name in wanted
-            )
+            chosen[turn.way] = choice(names, scores, study.noise)
+            more = to_try(names, scores, study.noise)
+            search = [name for name in names if name in scores or name in more]
+            found |= dict.fromkeys((name, study.choosing) for name in search)
         if found.keys() <= done:
-            found |= dict.fromkeys(
-                (chosen[turn.way], seed) for seed in turn.seeds if seed in seeds
-            )
+            found |= dict.fromkeys((chosen[turn.way], seed) for seed in turn.seeds)
         if not found.keys() <= done:
             break
     return list(found)
-
-
-def at_edge(study: Study, runs: list[dict]) -> list[str]:
-    """The variants that were chosen although no rate beyond them was left to try."""
-    chosen = {
-        run["variant"]
-        for run in runs
-        if run["seed"] not in study.choosing and "lr=" in run["variant"]
-    }
-    rates = {
-        name: rates_of(name, runs, study.metric, study.choosing)
-        for name in sorted(chosen)
-    }
-    return [
-        name for name, tried in rates.items() if study.choosing and not bracketed(tried)
-    ]

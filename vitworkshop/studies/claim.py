@@ -1,151 +1,118 @@
-"""When a claim stands: paired seeds against a margin, and what a row needs to be admitted to the board."""
+"""What runs say of a claim: differences paired by seed, their interval, a margin named before the run, one word."""
 
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from dataclasses import dataclass
-from typing import Any
+from fnmatch import fnmatchcase
 
 from vitlib.evidence import paired_difference
 
-MATTERS, MATTERS_NOT, OPEN = "matters", "does not matter", "open"
-# that a row needs: of older runs; of those whose rates were chosen on seeds of their own
-SEEDS, SEEDS_APART = (3, 5)
-LEARNED = 0.15  # how far above a ridge regression on the pixels of the same pictures both sides must be
+SAME, WITHIN, NOT_HERE, OPEN = (
+    "same direction",
+    "within the margin",
+    "not here",
+    "cannot tell",
+)
+RATED = re.compile(r"(.*)lr=[\d.e-]+")  # the name of a variant that ends in a rate
+SEEDS = 3  # with fewer nothing can be told
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, and the rule by which our numbers judge it, written before the run.
+    """A sentence on two sides, written before the run.
 
-    Each side is a tuple of variants and is read by the one of them with the best mean: on the seeds that choose, where
-    a study has such, and those seeds judge nothing. The differences first - second are paired by seed; their mean has a
-    95 % interval (Student's t), and the interval is held against `margin`:
-
-    "matters": the whole interval lies beyond the margin, above or below.
-    "does not matter": the whole interval lies between the margins.
-    "open": neither, or fewer than three seeds.
-
-    The claim expects one of them: "ahead", that it matters, with the first side above; "equal", that it does not.
-    It agrees, differs, or is open.
-
-    A metric is a key of each run's "final"; its larger value is ahead, so a claim on losses names the worse side first.
+    Each side names its variants by a pattern ("CLS, lr=*") and is read by the one of them with the best mean: on the
+    seed that chooses, where a study has one, and that seed judges nothing. A metric is a key of each run's "final"; its
+    larger value is ahead, so a claim on losses names the worse side first.
     """
 
-    says: str  # the sentence, with the paper's numbers
-    source: str  # table, figure or section of the paper; "ours", or "ours, after" what it follows
-    first: str | tuple[str, ...]  # the side that should be ahead
-    second: str | tuple[str, ...]
-    margin: float = (
-        0.01  # the smallest difference that would matter, in units of the metric
-    )
-    kind: str = "ahead"
+    says: str
+    first: str  # the side that should be ahead
+    second: str
+    # the smallest difference that would matter, in units of the metric
+    margin: float = 0.01
+    kind: str = "ahead"  # or "equal"
     metric: str = "val_accuracy"
-    twin: str = ""  # of a headline: the same claim in a second setting, by what it says
 
-    def __post_init__(self) -> None:
-        for side in ("first", "second"):  # a variant's name is a side of one
-            if isinstance(name := getattr(self, side), str):
-                object.__setattr__(self, side, (name,))
+    def judge(self, runs: list[dict], choosing: int | None = None) -> dict:
+        """The "word", both sides' best variants and what `paired_difference` says, from runs.
 
-    def judge(self, runs: list[dict], choosing: tuple[int, ...] = ()) -> dict:
-        """The verdict ("agrees", "differs", "open") and what was "found", with the numbers, from runs.
-
-        A run has "variant", "seed" and "final"; `choosing` are the seeds that choose. The numbers are "metric", the
-        sides' best variants and what `paired_difference` says (of a single shared seed "difference" and "n").
+        A run has "variant", "seed" and "final"; `choosing` is the seed that chooses.
         """
-        chosen_by, scores = scores_of(runs, self.metric, choosing)
-        sides = [
-            {
-                name: statistics.fmean(chosen_by[name].values())
-                for name in side
-                if name in chosen_by and name in scores
-            }
-            for side in (self.first, self.second)
-        ]
-        if not all(sides):
-            return {"verdict": OPEN, "found": OPEN, "metric": self.metric}
-        first, second = (max(side, key=side.__getitem__) for side in sides)
-        one, other = (scores.get(name, {}) for name in (first, second))
-        paired: dict[str, Any] = paired_difference(one, other) or {}
-        for seed in () if paired else one.keys() & other.keys():  # one at most
-            paired = {"difference": one[seed] - other[seed], "n": 1}
-        found = (
-            hold(paired.get("interval"), self.margin)
-            if paired.get("n", 0) >= SEEDS
-            else OPEN
-        )
+        judged = scores_of(runs, self.metric, choosing)
+        best = {
+            name: statistics.fmean(scores.values())
+            for name, scores in chosen_by(runs, self.metric, choosing).items()
+            if name in judged
+        }
+        found = {}
+        for side in ("first", "second"):
+            names = [name for name in best if fnmatchcase(name, getattr(self, side))]
+            if not names:
+                return {"word": OPEN}
+            found[side] = max(names, key=best.__getitem__)
+        paired = paired_difference(judged[found["first"]], judged[found["second"]])
         return {
-            "verdict": self.verdict(found, paired.get("difference", 0.0)),
-            "found": found,
-            "metric": self.metric,
-            "first": first,
-            "second": second,
-            **paired,
+            "word": word(paired or {}, self.margin, self.kind),
+            **found,
+            **(paired or {}),
         }
 
-    def verdict(self, found: str, difference: float) -> str:
-        """What a finding says of the claim."""
-        if found == OPEN:
-            return OPEN
-        ahead = found == MATTERS and difference > 0
-        return (
-            "agrees"
-            if (ahead if self.kind == "ahead" else found == MATTERS_NOT)
-            else "differs"
-        )
 
+def word(paired: dict, margin: float, kind: str = "ahead") -> str:
+    """One word for what was expected ("ahead", "equal") and what `paired_difference` says.
 
-def hold(interval: list[float] | None, margin: float) -> str:
-    """An interval against a margin: does the difference matter?"""
-    low, high = interval or (-math.inf, math.inf)
-    if low > margin or high < -margin:
-        return MATTERS
-    return MATTERS_NOT if -margin < low and high < margin else OPEN
+    "same direction": ahead was expected, and the whole interval lies above 0.
+    "within the margin": equal was expected, and the whole interval lies between the margins.
+    "not here": ahead was expected, and the interval lies below 0 or between the margins; or equal, and it lies beyond
+    one of them.
+    "cannot tell": all else, and whatever has fewer than three seeds.
+    """
+    low, high = paired.get("interval", (-math.inf, math.inf))
+    small = -margin < low and high < margin
+    if paired.get("n", 0) < SEEDS:
+        return OPEN
+    if kind == "ahead":
+        return SAME if low > 0 else NOT_HERE if small or high < 0 else OPEN
+    return WITHIN if small else NOT_HERE if low > margin or high < -margin else OPEN
 
 
 def scores_of(
-    runs: list[dict], metric: str, choosing: tuple[int, ...] = ()
-) -> tuple[dict[str, dict[int, float]], dict[str, dict[int, float]]]:
-    """Variant -> seed -> score, of the seeds that choose and of those that judge; the same where none are set apart."""
-    chosen_by: dict[str, dict[int, float]] = {}
-    judged: dict[str, dict[int, float]] = {}
+    runs: list[dict], metric: str, choosing: int | None = None
+) -> dict[str, dict[int, float]]:
+    """Variant -> seed -> score, of the seeds that judge."""
+    found: dict[str, dict[int, float]] = {}
     for run in runs:
-        score = run["final"].get(metric)
-        if score is None:
-            continue
-        if run["seed"] in choosing or not choosing:
-            chosen_by.setdefault(run["variant"], {})[run["seed"]] = score
-        if run["seed"] not in choosing:
-            judged.setdefault(run["variant"], {})[run["seed"]] = score
-    return chosen_by, judged
+        if run["seed"] != choosing and metric in run["final"]:
+            found.setdefault(run["variant"], {})[run["seed"]] = run["final"][metric]
+    return found
+
+
+def chosen_by(
+    runs: list[dict], metric: str, choosing: int | None = None
+) -> dict[str, dict[int, float]]:
+    """The same of the seed that chooses; where none is set apart, of all."""
+    some = [run for run in runs if choosing is None or run["seed"] == choosing]
+    return scores_of(some, metric)
 
 
 def rates_of(
-    variant: str, runs: list[dict], metric: str, choosing: tuple[int, ...] = ()
+    variant: str, runs: list[dict], metric: str, choosing: int | None = None
 ) -> dict[float, float]:
-    """The learning rates tried with a variant, and the mean score at each, from the seeds that choose.
+    """The learning rates tried with a variant, and the mean score by which one was chosen.
 
     A rate ends a variant's name ("ViT, lr=0.001"); the variants that differ from it in the rate alone are the others.
-    Where one run tries several and keeps the best, they end keys of its "final".
     """
-    scores, _ = scores_of(runs, metric, choosing)
-    finals = [run["final"] for run in runs if run["variant"] == variant]
-    inside = (
-        [key for key in finals[0] if key.startswith(f"{metric} lr=")] if finals else []
-    )
-    if inside:
-        return {
-            rate_of(key): statistics.fmean(final[key] for final in finals)
-            for key in inside
-        }
-    stem, has_rate, _ = variant.rpartition("lr=")
-    alike = (name for name in scores if has_rate and name.rpartition("lr=")[0] == stem)
+    scores = chosen_by(runs, metric, choosing)
+    parted = {name: RATED.fullmatch(name) for name in {*scores, variant}}
+    own = parted[variant]
     return {
-        rate_of(name): statistics.fmean(scores[name].values())
-        for name in alike
-        if _ends_in_rate(name)
+        rate_of(name): statistics.fmean(of.values())
+        for name, of in scores.items()
+        if own and (other := parted[name]) and other[1] == own[1]
     }
 
 
@@ -154,18 +121,7 @@ def rate_of(variant: str) -> float:
     return float(variant.rpartition("lr=")[2])
 
 
-def _ends_in_rate(name: str) -> bool:
-    try:
-        return math.isfinite(rate_of(name))
-    except ValueError:  # something follows the rate
-        return False
-
-
-def best_of(scores: dict) -> list:
-    """The keys of the best score, in their order; several where it is shared."""
-    return [key for key, score in scores.items() if score == max(scores.values())]
-
-
 def bracketed(rates: dict[float, float]) -> bool:
     """Whether the best of several learning rates, or one of those that share the best score, lies between others."""
-    return any(min(rates) < rate < max(rates) for rate in best_of(rates))
+    best = [rate for rate, score in rates.items() if score == max(rates.values())]
+    return any(min(rates) < rate < max(rates) for rate in best)

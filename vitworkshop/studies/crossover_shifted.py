@@ -6,6 +6,6 @@ are 32 pixels a side here, 24 there; all else is equal. 116 runs took 105 minute
 
 from __future__ import annotations
 
-from vitworkshop.studies.crossover import PATCH, SHIFTED, study
+from vitworkshop.studies.crossover import PATCH, study
 
-STUDY = study(PATCH // 2, SHIFTED, "")
+STUDY = study(PATCH // 2, ", half a patch aside")

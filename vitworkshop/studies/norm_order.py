@@ -113,7 +113,6 @@ STUDY = Study(
     claims=(
         Claim(
             "post-norm at the highest rate is left with more loss than pre-norm",
-            "Xiong et al. 2020",
             "post lr=0.002 init=xavier",
             "pre lr=0.002 init=xavier",
             margin=0.1,
@@ -121,7 +120,6 @@ STUDY = Study(
         ),
         Claim(
             "a warm-up takes loss away from post-norm at 0.001",
-            "Xiong et al. 2020",
             "post lr=0.001 init=xavier",
             "post lr=0.001 init=xavier warm-up",
             margin=0.1,

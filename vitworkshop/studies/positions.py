@@ -11,26 +11,26 @@ from vitworkshop.studies.study import Study
 _KINDS = ("learned", "learned2d", "sincos2d", "relative")
 
 
-def _equal(says: str, kind: str) -> Claim:
-    return Claim(says, "Table 8", kind, "learned", kind="equal")
-
-
 STUDY = Study(
     question="Does a ViT need positions, and which kind?",
     variants={kind: {"model.pos_embed": kind} for kind in ("none", *_KINDS)},
     claims=(
         Claim(
             "having positions matters (+2.8 points of 5-shot accuracy, .61382 to .64206)",
-            "Table 8",
             "learned",
             "none",
         ),
-        _equal(
-            "2-D positions bring nothing over 1-D (.64001 against .64206)", "learned2d"
+        Claim(
+            "2-D positions bring nothing over 1-D (.64001 against .64206)",
+            "learned2d",
+            "learned",
+            kind="equal",
         ),
-        _equal(
+        Claim(
             "relative positions do as well as absolute ones (.64032 against .64206)",
             "relative",
+            "learned",
+            kind="equal",
         ),
     ),
     n_train=25_000,  # 5,000 of them held out

@@ -60,33 +60,29 @@ _VARIANTS |= {
 }
 
 
-def _together(says: str, first: str, second: str) -> tuple[Claim, ...]:
-    """A claim on two steps of the ladder, and the same with four times the epochs."""
-    return tuple(
-        Claim(f"{says}{how}", "ours", first + how, second + how)
-        for how in ("", ", four times as long")
-    )
-
-
 STUDY = Study(
     question="From the plain recipe to the modern one, ingredient by ingredient: what does each bring when it is "
     "added, and what is lost when it alone is left out?",
     variants=_VARIANTS,
     claims=(
         *(
-            Claim(f"adding {name} helps", "ours", after, before)
+            Claim(f"adding {name} helps", after, before)
             for name, before, after in zip(
                 _NAMES, _VARIANTS, list(_VARIANTS)[1:], strict=False
             )
         ),
         *(
-            Claim(
-                f"leaving out {name} alone costs accuracy", "ours", _ALL, _without(name)
-            )
+            Claim(f"leaving out {name} alone costs accuracy", _ALL, _without(name))
             for name in _NAMES[:-1]
         ),
-        *_together("RandAugment, Mixup and CutMix together help", _LONG[2], _LONG[1]),
-        *_together("all together are ahead of the plain recipe", _ALL, "plain"),
+        *(
+            Claim(f"{says}{how}", first + how, second + how)
+            for says, first, second in (
+                ("RandAugment, Mixup and CutMix together help", _LONG[2], _LONG[1]),
+                ("all together are ahead of the plain recipe", _ALL, "plain"),
+            )
+            for how in ("", ", four times as long")
+        ),
     ),
     base=recipe(
         "plain",

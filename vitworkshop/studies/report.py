@@ -6,9 +6,36 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from vitworkshop.studies.board import difference, rows_of
-from vitworkshop.studies.registry import STUDIES, folders
+from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.rows import read_study
+from vitworkshop.studies.runner import folder_of
+
+
+def report(name: str, out: str | Path | None = None) -> str:
+    """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own."""
+    folder = folder_of(name, out)
+    here = out or (folder / f"{name}.json").is_file()
+    result = read_study(name, folder if here else None)
+    head, *rows = (f"| {' | '.join(cells)} |" for cells in summary(result))
+    first = f"{result['question']} {result['dataset']}; {result['measure']}."
+    claims = [f"- {sentence(one)}" for one in judged_in(name, result).items()]
+    seeds = len({run["seed"] for run in result["runs"]})
+    last = (
+        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
+        f"{result['seconds'] / 60:.0f} minutes: `{result['command']}`"
+    )
+    table = [head, "|---|---|---|---|", *rows]
+    return "\n".join([first, "", *table, "", *claims, *[""] * bool(claims), last])
+
+
+def summary(result: dict) -> Iterator[list[str]]:
+    """The head of a table of all variants, and a row for each: its mean, its deviation and its number of seeds."""
+    metric = result["metric"]
+    named = metric.removeprefix("val_").replace("_", " ")
+    yield ["variant", named, "sd over seeds", "seeds"]
+    for variant, s in result["summary"].items():
+        spread = "one seed" if s["sd"] is None else show(s["sd"], metric)
+        yield [variant, show(s["mean"], metric), spread, str(s["n"])]
 
 
 def show(value: float, metric: str) -> str:
@@ -16,59 +43,34 @@ def show(value: float, metric: str) -> str:
     return f"{value:.2%}" if "accuracy" in metric else f"{value:.3f}"
 
 
-def report(name: str, out: str | Path | None = None) -> str:
-    """What a study found, as a Markdown table: from `<out>/<name>.json`; for None from here, else the book's own."""
-    folder = folders(name, out)[name]
-    result = read_study(
-        name, folder if out or (folder / f"{name}.json").exists() else None
-    )
-    held_out = result["n_val"] and "accuracy" in result["metric"]
-    measured = f"{result['n_val']:,} held-out images" if held_out else result["measure"]
-    head, *rows = (f"| {' | '.join(cells)} |" for cells in summary(result))
-    first = f"{result['question']} {result['dataset']}, {measured}."
-    return "\n".join([first, "", head, "|---|---|---|---|", *rows, "", tell(result)])
-
-
-def summary(result: dict) -> Iterator[list[str]]:
-    """The head of a table of all variants, and a row for each: its mean, its deviation and its number of seeds."""
-    metric = result["metric"]
-    yield [
-        "variant",
-        metric.removeprefix("val_").replace("_", " "),
-        "sd over seeds",
-        "seeds",
-    ]
-    for variant, s in result["summary"].items():
-        spread = (
-            "one seed" if s["sd"] is None else show(s["sd"], metric).removesuffix("%")
-        )
-        yield [variant, show(s["mean"], metric), spread, str(s["n"])]
-
-
-def tell(result: dict) -> str:
-    """What a study found, in sentences: the verdict on each claim, what it cost, the command."""
-    lines = []
-    for row in rows_of(result["name"], result) if result["name"] in STUDIES else ():
-        said = f"{row.claim.says}: {row.verdict}"
-        if "se" in row.found:
-            said += f", {difference(row.found)} (standard error, n = {row.found['n']}), {row.bounds}"
-        lines.append(
-            f"- {said}.{f' Not on the board: {row.lacks[0]}.' if row.lacks else ''}"
-        )
-    if lines:
-        lines.append("")  # ends the list
-    minutes, seeds = (
-        result["seconds"] / 60,
-        len({run["seed"] for run in result["runs"]}),
-    )
-    lines.append(
-        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
-        f"{minutes:.0f} minutes: `{result['command']}`"
-    )
-    return "\n".join(lines)
+def judged_in(name: str, result: dict) -> dict[str, dict]:
+    """What a file of results says of each claim of its study, by its words; see `Claim.judge`."""
+    study = STUDIES[name]
+    return {
+        claim.says: claim.judge(result["runs"], study.choosing)
+        | {"metric": claim.metric, "margin": claim.margin}
+        for claim in study.claims
+    }
 
 
 @cache
 def judged(name: str) -> dict[str, dict]:
-    """What the book's own runs of a study say of each of its claims; see `Claim.judge`."""
-    return {row.claim.says: row.found for row in rows_of(name, read_study(name))}
+    """What the book's own runs say of each claim of a study."""
+    return judged_in(name, read_study(name))
+
+
+def sentence(said: tuple[str, dict]) -> str:
+    """A claim, the word for it, and the numbers that it follows from."""
+    says, found = said
+    if "interval" not in found:
+        return f"{says}: {found['word']}"
+    return f"{says}: {found['word']}, {difference(found)}, n = {found['n']}"
+
+
+def difference(found: dict) -> str:
+    """A mean difference, its 95 % interval and the margin; of accuracies in points."""
+    points = "accuracy" in found["metric"]
+    scale, digits = (100, 1) if points else (1, 2)
+    low, high = (f"{scale * bound:+.{digits}f}" for bound in found["interval"])
+    mean = f"{scale * found['difference']:+.{digits}f}{' points' * points}"
+    return f"{mean} [{low}, {high}], margin {scale * found['margin']:g}"

@@ -62,7 +62,6 @@ STUDY = Study(
     claims=tuple(
         Claim(
             f"at {lr:g}, a model without residuals has more loss left after {steps:,} steps",
-            "He et al. 2016",
             _name(False, lr),
             _name(True, lr),
             margin=0.1,

@@ -122,7 +122,6 @@ STUDY = Study(
     claims=(
         Claim(
             "positions interpolated in two dimensions are ahead of a sequence interpolated as one line, at 48 x 48",
-            "ours, after Section 3.2",
             "drawn10-token: bicubic 48x48",
             "drawn10-token: one line 48x48",
             metric="accuracy",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from pathlib import Path
@@ -21,9 +20,15 @@ def seal(row: dict) -> dict:
     return {**row, "seal": hashlib.sha256(text.encode()).hexdigest()[:12]}
 
 
-def name_of(row: dict) -> str:
-    """How a row is called in an error."""
-    return f"{row.get('run', row.get('variant'))}, seed {row.get('seed')}"
+def trial_of(row: dict) -> tuple[str, int]:
+    """The variant and the seed of the run that gave a row; a run may give several, of other names."""
+    return row.get("run", row["variant"]), row["seed"]
+
+
+def block(trial: tuple[str, int], study: Study) -> tuple[str, int]:
+    """What is compared with one another: all ways with a seed that judges; with the one that chooses, a way's rates."""
+    variant, seed = trial
+    return variant.rpartition(", lr=")[0] if seed == study.choosing else "", seed
 
 
 def machine(hardware: str) -> str:
@@ -31,68 +36,50 @@ def machine(hardware: str) -> str:
     return hardware.rpartition(", ")[0] or hardware
 
 
-def block(variant: str, seed: int, study: Study) -> tuple[str, int]:
-    """What is compared with one another: all ways with a seed that judges; with one that chooses, a way's rates."""
-    return variant.rpartition(", lr=")[0] if seed in study.choosing else "", seed
-
-
-def check_rows(rows: list[dict], study: Study, metric: str, where: object) -> None:
+def check_rows(rows: list[dict], study: Study, where: object) -> None:
     """Refuse rows that were edited, belong to no variant, stand twice, lack their number or share no machine.
 
     Raises:
-        ValueError: It names the first such row. What a study whose seeds choose compares ran on one machine.
+        ValueError: It names the first such row. What a study whose seed chooses compares ran on one machine.
     """
     seen, first = set(), {}  # of what is compared: where it ran first
     for row in rows:
-        wrong, name = "", row.get("run", row.get("variant"))
+        trial = name, seed = trial_of(row)
+        wrong, apart = "", study.choosing is not None
         if "seal" in row and seal(row) != row:
             wrong = "was changed after it was written"
         elif name not in study.variants:
             wrong = "is of no variant of this study"
-        elif (row["variant"], row["seed"]) in seen:
+        elif (row["variant"], seed) in seen:
             wrong = "stands there twice"
-        elif not isinstance(row["final"].get(metric), int | float):
-            wrong = f"has no {metric}"
-        elif study.choosing and row.get("changes") != json.loads(
-            json.dumps(study.variants[name])
-        ):
-            wrong = f"was run with {row.get('changes')}, the variant is {study.variants[name]}"
-        elif study.choosing:
-            there = first.setdefault(block(name, row["seed"], study), row["hardware"])
+        elif not isinstance(row["final"].get(study.metric), int | float):
+            wrong = f"has no {study.metric}"
+        elif apart and row.get("changes") != as_json(own := study.variants[name]):
+            wrong = f"was run with {row.get('changes')}, the variant is {own}"
+        elif apart:
+            there = first.setdefault(block(trial, study), row["hardware"])
             if machine(there) != machine(row["hardware"]):
                 wrong = f"ran on {row['hardware']}, the rest of its seed on {there}"
         if wrong:
-            raise ValueError(f"{where}: the row {name_of(row)!r} {wrong}; {AGAIN}")
-        seen.add((row["variant"], row["seed"]))
+            raise ValueError(f"{where}: the row '{name}, seed {seed}' {wrong}; {AGAIN}")
+        seen.add((row["variant"], seed))
+
+
+def as_json(value: dict) -> dict:
+    """As it comes back from a JSON file: tuples become lists."""
+    return json.loads(json.dumps(value))
 
 
 def read_study(name: str, folder: str | Path | None = None) -> dict:
     """A study's file of results, from the book's own for None, its rows checked; see `check_rows`."""
-    study, path = find(name), Path(folder or RESULTS) / f"{name}.json"
+    path = Path(folder or RESULTS) / f"{name}.json"
+    study = find(name)
     if not path.is_file():
-        raise ValueError(
-            f"there is no {path}; run the study: python -m vitlib study run {name}"
-        )
-    try:
-        result = read_json(path, AGAIN)
-    except ValueError:
-        changed = ""
-        with contextlib.suppress(
-            ValueError, KeyError, TypeError, AttributeError
-        ):  # if they can be read
-            rows = json.loads(path.read_text(encoding="utf-8"))["runs"]
-            changed = next(
-                (name_of(row) for row in rows if row.get("seal") != seal(row)["seal"]),
-                "",
-            )
-        if not changed:
-            raise
-        raise ValueError(
-            f"{path}: the row {changed!r} was changed after it was written; {AGAIN}"
-        ) from None
+        again = f"python -m vitlib study run {name}"
+        raise ValueError(f"there is no {path}; run the study: {again}")
+    result = read_json(path, AGAIN)
     if missing := {"runs", "metric", "dataset"} - result.keys():
-        raise ValueError(
-            f"{path} is of no study: it has no {', '.join(sorted(missing))}; {AGAIN}"
-        )
-    check_rows(result["runs"], study, result["metric"], path)
+        lacks = ", ".join(sorted(missing))
+        raise ValueError(f"{path} is of no study: it has no {lacks}; {AGAIN}")
+    check_rows(result["runs"], study, path)
     return result

@@ -1,194 +1,194 @@
-"""Runs studies: every variant with every seed, skipping what is finished, beside other runners or alone."""
+"""Runs a study: what is finished stands in its file of results and is not run again."""
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import os
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-import torch
-from filelock import Timeout
 from tqdm import tqdm
-from tqdm.contrib import DummyTqdmFile
 
-from vitlib.checks import check_between, is_number
-from vitlib.data.dataset import Dataset
-from vitworkshop.studies.choosing import at_edge
-from vitworkshop.studies.plan import Plan, Trial, make_plans
-from vitworkshop.studies.registry import folders
-from vitworkshop.studies.report import show
+from vitlib.checks import check_below
+from vitlib.data.dataset import Dataset, load_dataset
+from vitlib.device import pick_device
+from vitlib.evidence import provenance, summarize
+from vitlib.files import lock, read_json, write_json
+from vitlib.train.checkpoint import checksum, differences
+from vitlib.train.recipe import default_fields
+from vitworkshop.studies.choosing import trials
+from vitworkshop.studies.registry import find
+from vitworkshop.studies.rows import (
+    AGAIN,
+    as_json,
+    block,
+    check_rows,
+    machine,
+    seal,
+    trial_of,
+)
+from vitworkshop.studies.study import Job, Study
 
-WAIT = 1.0  # seconds between two looks at trials that another runner has in hand
-
-
-def run_studies(
-    places: Mapping[str, Path],
-    load: Callable[[str], Dataset],
-    *,
-    jobs: int = 1,
-    budget_minutes: float | None = None,
-    progress: bool = True,
-    **how: Any,
-) -> dict[str, dict]:
-    """Run several studies as one, the most valuable first: all variants with a first seed before any with a second.
-
-    Each finished trial is kept at once in a small file in its own folder. Several runners may share the folders: a
-    trial is done by one of them, and all end when all are done. One that is killed loses its last minute at most.
-
-    `jobs` is how many trials run at once, each in a process with its share of the threads. After `budget_minutes` it
-    stops, and the same call goes on. For the rest see `make_plans`. A loss that is no longer a number
-    raises FloatingPointError, after all other trials; a process that was killed, ChildProcessError.
-    """
-    check_between("jobs", jobs, 1, 64)
-    if budget_minutes is not None and not (
-        is_number(budget_minutes) and 0 < budget_minutes < float("inf")
-    ):
-        raise ValueError(
-            f"budget_minutes must be above 0, got {budget_minutes!r}; leave it out to run to the end"
-        )
-    plans = make_plans(places, load, **how)
-    deadline = None if budget_minutes is None else time.time() + 60 * budget_minutes
-    for plan in plans:
-        plan.job.deadline, plan.job.progress = deadline, progress and jobs == 1
-        plan.write()
-    with _bar(plans, progress) as bar:
-        while todo := in_order(plans):
-            for plan, (variant, seed), rows in _run_all(todo, jobs, progress):
-                plan.done[variant, seed] = rows
-                if progress and rows:
-                    score = show(
-                        rows[-1]["final"][plan.study.metric], plan.study.metric
-                    )
-                    count = f"{plan.finished} of {len(plan.trials)} runs"
-                    print(
-                        f"{plan.name}: {variant}, seed {seed}: {score} ({count})",
-                        flush=True,
-                    )
-                plan.write()
-                bar.total = sum(len(plan.trials) for plan in plans)
-                bar.update(sum(plan.finished for plan in plans) - bar.n)
-            if any(task[1] not in task[0].done for task in todo):  # the time is over
-                break
-    results = {plan.name: plan.write() for plan in plans}
-    for plan in plans if progress else ():
-        for variant in at_edge(plan.study, results[plan.name]["runs"]):
-            print(
-                f"{plan.name}: {variant} is the last of the rates that may be tried: no row rests on it"
-            )
-    return results
+SAME = ("name", "base", "n_train", "n_val", "data_checksum")  # of runs that go on
 
 
-def in_order(plans: list[Plan]) -> list[tuple[Plan, Trial]]:
-    """What is to be run next, as far as what is finished tells: every study's first seed, then every one's second."""
-    todo = []
-    for plan in plans:
-        order = list(dict.fromkeys(seed for _, seed in plan.trials))
-        left = [trial for trial in plan.trials if trial not in plan.done]
-        plan.check_machine(left)
-        todo += [(order.index(trial[1]), plan, trial) for trial in left]
-    return [(plan, trial) for _, plan, trial in sorted(todo, key=lambda task: task[0])]
+def folder_of(name: str, out: str | Path | None = None) -> Path:
+    """Where a study's runs lie: `out`, or `runs/study-<name>`."""
+    return Path(out or f"runs/study-{name}")
 
 
 def run_study(
     name: str,
-    data: Dataset,
+    load: Callable[[str], Dataset] = load_dataset,
     out: str | Path | None = None,
     *,
-    n_val: int = 5000,
-    **how: Any,
+    device: str = "auto",
+    budget_minutes: float | None = None,
+    progress: bool = True,
 ) -> dict:
-    """Run one study on these training images and return what its file of results holds; see `run_studies`."""
-    return run_studies(folders(name, out), lambda _: data, n_val=n_val, **how)[name]
+    """Run a study, or go on with it, and return what its file of results holds, written after every run.
 
+    Args:
+        name: The study.
+        load: Gives the training images by the name of a data set.
+        out: The folder; see `folder_of`. The file of results alone is enough to go on from.
+        device: "auto", "cpu", "cuda" or "mps".
+        budget_minutes: Stop after so many; the same call goes on.
+        progress: Whether to show a bar and lines.
 
-def _run_all(
-    todo: list[tuple[Plan, Trial]], jobs: int, progress: bool
-) -> Iterator[tuple[Plan, Trial, list[dict]]]:
-    """Each trial that ends in time, with its rows, as it ends; what another runner has in hand is waited for."""
-    pool, failed, waiting = None, [], 0
-    if jobs > 1:
-        threads = max(1, torch.get_num_threads() // jobs)
-        pool = ProcessPoolExecutor(
-            jobs, multiprocessing.get_context("spawn"), _begin, (threads,)
-        )
-    try:
-        while todo:
-            held = []  # by other runners
-            outcomes = [
-                (task, partial(replace(task[0], done={}).run, task[1])) for task in todo
-            ]
-            if pool:
-                futures = {pool.submit(run): task for task, run in outcomes}
-                outcomes = (
-                    (futures[future], future.result) for future in as_completed(futures)
+    Raises:
+        FloatingPointError: If a loss was no longer a number, after all other runs.
+        ValueError: If the folder holds runs of another kind, or of another machine where runs are compared.
+    """
+    if budget_minutes is not None:
+        check_below("budget_minutes", budget_minutes, below=float("inf"))
+    study, folder = find(name), folder_of(name, out)
+    header, job = prepare(name, study, load, folder, device, progress)
+    if budget_minutes is not None:
+        job.deadline = time.time() + 60 * budget_minutes
+    failed: dict[tuple[str, int], str] = {}
+    nothing: set[tuple[str, int]] = set()  # runs that had nothing to do, and no rows
+    with lock(folder), tqdm(desc=name, unit="run", disable=not progress) as bar:
+        runs = begun(study, header, folder / f"{name}.json")
+        while True:
+            order = trials(study, runs)
+            done = {trial_of(row) for row in runs} | nothing
+            left = [one for one in order if one not in done and one not in failed]
+            bar.total, bar.n = len(order), len(order) - len(left)
+            bar.refresh()
+            result = header | result_of(study, runs, finished=done >= {*order})
+            write_json(folder / f"{name}.json", result)
+            if not left or (job.left is not None and job.left <= 0):
+                break
+            check_machine(study, runs, left[0], header["hardware"])
+            try:
+                rows = study.run(study, *left[0], job)
+            except FloatingPointError as error:  # this one will never end, others will
+                failed[left[0]] = f"{left[0][0]}, seed {left[0][1]}: {error}"
+                continue
+            if rows is None:  # the time is over
+                break
+            runs += [sealed(row, left[0][0], study) for row in rows]
+            if not rows:
+                nothing.add(left[0])
+            elif progress:
+                score = f"{rows[-1]['final'][study.metric]:.4f}"
+                count = f"{bar.n + 1} of {bar.total} runs"
+                tqdm.write(
+                    f"{name}: {left[0][0]}, seed {left[0][1]}: {score} ({count})"
                 )
-            for (plan, trial), outcome in outcomes:
-                try:
-                    rows = outcome()
-                except Timeout:
-                    held.append((plan, trial))
-                except (
-                    FloatingPointError
-                ) as error:  # this one will never end, others will
-                    failed.append(f"{plan.name}: {trial[0]}, seed {trial[1]}: {error}")
-                else:
-                    if rows is None:  # the time is over
-                        held.clear()
-                        break
-                    yield plan, trial, rows
-            if progress and held and len(held) != waiting:
-                print(
-                    f"waiting for {len(held)} runs that another runner has in hand",
-                    flush=True,
-                )
-            time.sleep(WAIT if held else 0)
-            todo, waiting = held, len(held)
-    except BrokenProcessPool as error:
-        raise ChildProcessError(
-            "a process was killed in the middle of a run, perhaps for want of memory; the same command goes on, "
-            f"with --jobs below {jobs} if that was it"
-        ) from error
-    finally:
-        if pool:
-            # after Ctrl-C, which all processes hear, no trial is begun
-            pool.shutdown(cancel_futures=True)
     if failed:
-        raise FloatingPointError("; ".join(failed))
+        raise FloatingPointError("; ".join(failed.values()))
+    return result
 
 
-def _begin(threads: int) -> None:
-    """Set a process of the pool up: its share of the threads, and to end when the runner is killed."""
+def prepare(
+    name: str,
+    study: Study,
+    load: Callable[[str], Dataset],
+    folder: Path,
+    device: str = "auto",
+    progress: bool = False,
+) -> tuple[dict, Job]:
+    """How a study's file of results begins, and what each of its runs is given."""
+    data, val = study.sample() if study.sample else load(study.data), None
+    held_out = min(5000, len(data) // 10)
+    if study.n_train:
+        n = study.n_train
+        data = replace(data, images=data.images[:n], labels=data.labels[:n])
+    if study.holdout and not study.sample:
+        data, val = data.hold_out(held_out)
+    base = study.base and replace(study.base, data=data.name)
+    header = {
+        "name": name,
+        "question": study.question,
+        "source": study.source,
+        "measure": study.measure,
+        "metric": study.metric,
+        **provenance(
+            data.label, pick_device(device), base.precision if base else "fp32"
+        ),
+        "n_train": 0 if study.n_train == 0 or study.sample else len(data),
+        "n_val": len(val) if val else 0,
+        "data_checksum": checksum(data),
+        **({"base": as_json(asdict(base))} if base else {}),
+    }
+    return header, Job(base, data, val, folder, device, progress=progress)
 
-    def follow() -> None:
-        if parent := multiprocessing.parent_process():
-            parent.join()
-            os._exit(1)
 
-    torch.set_num_threads(threads)
-    threading.Thread(target=follow, daemon=True).start()
+def begun(study: Study, header: dict, path: Path) -> list[dict]:
+    """The rows of a file of results that is there; ValueError if they were made otherwise."""
+    if not path.is_file():
+        return []
+    result = read_json(path, AGAIN)
+    known = {"base": default_fields(study.base)} if study.base else {}
+    both = [{key: what.get(key) for key in SAME} for what in (result, header)]
+    if differs := "; ".join(differences(*both, known)):
+        other = "take another folder with --out"
+        raise ValueError(f"{path} was made otherwise ({differs}); {other}")
+    check_rows(result["runs"], study, path)
+    return result["runs"]
 
 
-@contextlib.contextmanager
-def _bar(plans: list[Plan], progress: bool) -> Iterator[tqdm]:
-    """A bar over the trials, where there is a terminal; what is printed meanwhile stands above it."""
-    hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    total, done = (
-        sum(len(plan.trials) for plan in plans),
-        sum(plan.finished for plan in plans),
-    )
-    name = plans[0].name if len(plans) == 1 else f"{len(plans)} studies"
-    with tqdm(total=total, initial=done, desc=name, unit="run", disable=hidden) as bar:
-        above = not bar.disable and sys.stdout.isatty()
-        lines: Any = DummyTqdmFile(sys.stderr) if above else sys.stdout
-        with contextlib.redirect_stdout(lines):
-            yield bar
+def check_machine(
+    study: Study, runs: list[dict], trial: tuple[str, int], here: str
+) -> None:
+    """Refuse to go on here with what another machine began, where runs are compared with one another."""
+    for row in runs if study.choosing is not None else ():
+        alike = block(trial_of(row), study) == block(trial, study)
+        if alike and machine(row["hardware"]) != machine(here):
+            raise ValueError(
+                f"the row {row['variant']!r}, seed {row['seed']} ran on {row['hardware']}, and this is {here}; "
+                "one seed stays on one machine: go on there, or take another folder with --out"
+            )
+
+
+def sealed(row: dict, variant: str, study: Study) -> dict:
+    """A row as the file keeps it: of its epochs the number, unless its curve is wanted; and whose it is."""
+    logs = [key for key in ("epochs", "before") if isinstance(row.get(key), list)]
+    if row["variant"] not in study.curves:
+        row = {**row, **{key: len(row[key]) for key in logs}}
+    if row["variant"] != variant:
+        row = {**row, "run": variant}
+    return seal(row)
+
+
+def result_of(study: Study, runs: list[dict], finished: bool) -> dict:
+    """What follows from the rows; what all of them share stands once."""
+    shared = {}
+    for key in ("hardware", "precision", "dataset"):
+        parts = {one for run in runs if key in run for one in run[key].split("; ")}
+        if parts:
+            shared[key] = "; ".join(sorted(parts))
+    scores: dict[str, list[float]] = {}
+    for run in runs:
+        if run["seed"] != study.choosing:
+            scores.setdefault(run["variant"], []).append(run["final"][study.metric])
+    return {
+        **shared,
+        "seconds": round(sum(run["seconds"] for run in runs), 1),
+        "finished": finished,
+        "variants": as_json(study.variants),
+        "runs": runs,
+        "summary": {name: summarize(values) for name, values in scores.items()},
+    }

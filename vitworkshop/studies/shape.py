@@ -50,69 +50,37 @@ _SHAPES = {
 }
 
 
-def _rates(shape: str) -> tuple[float, ...]:
-    return _OTHER_RATES.get(shape, _RATES)
-
-
 def cost(model: VisionTransformer) -> dict[str, float]:
     """What a forward pass of one image costs, in millions of multiply-accumulates."""
     return {"million_macs": round(count_macs(model.cfg) / 1e6, 3)}
 
 
-def _ahead(says: str, first: str, second: str, source: str = "Figure 8") -> Claim:
-    one, other = (at_rates(side, _rates(side)) for side in (first, second))
-    return Claim(says, source, one, other)
-
-
 STUDY = Study(
     question="Which pays most for the compute that it costs: more depth, more width, a wider MLP or smaller patches?",
     variants={
-        name: {**changes, "lr": rate}
+        name: run
         for shape, changes in _SHAPES.items()
-        for name, rate in zip(
-            at_rates(shape, _rates(shape)), _rates(shape), strict=True
-        )
+        for name, run in at_rates(
+            shape, changes, _OTHER_RATES.get(shape, _RATES)
+        ).items()
     },
-    claims=(
-        _ahead("twice the depth helps", "8 deep", "base"),
-        _ahead("half the patch side helps, with no more parameters", "patch 4", "base"),
-        _ahead(
-            "twice the depth helps more than twice the width, which costs more",
-            "8 deep",
-            "192 wide",
-        ),
-        _ahead("at equal compute depth helps more than width", "17 deep", "237 wide"),
-        _ahead(
-            "at equal compute depth helps more than a wider MLP", "17 deep", "MLP 1512"
-        ),
-        _ahead(
-            "at equal compute depth helps more than smaller patches",
-            "17 deep",
-            "patch 4",
-        ),
-        _ahead(
-            "at equal compute a wider MLP helps more than width", "MLP 1512", "237 wide"
-        ),
-        _ahead(
-            "at equal compute smaller patches help more than width",
-            "patch 4",
-            "237 wide",
-        ),
-        _ahead(
-            "all scaled in proportion helps", "in proportion", "base", "Appendix D.2"
-        ),
-        _ahead(
-            "at equal compute all in proportion helps more than width",
-            "in proportion",
-            "237 wide",
-            "ours",
-        ),
-        _ahead(
-            "at equal compute depth helps more than longer training",
-            "17 deep",
-            "base, longer",
-            "ours",
-        ),
+    claims=tuple(
+        Claim(says, f"{first}, lr=*", f"{second}, lr=*")
+        for says, first, second in (
+            ("half the patch side helps, with no more parameters", "patch 4", "base"),
+            ("twice the depth helps", "8 deep", "base"),
+            ("at equal compute depth helps more than width", "17 deep", "237 wide"),
+            (
+                "at equal compute depth helps more than smaller patches",
+                "17 deep",
+                "patch 4",
+            ),
+            (
+                "at equal compute depth helps more than longer training",
+                "17 deep",
+                "base, longer",
+            ),
+        )
     ),
     base=recipe(QUICK, epochs=2, **{"model.patch_size": 8}),
     n_train=40_000,  # 5,000 of them held out

@@ -16,13 +16,10 @@ STUDY = Study(
     claims=(
         Claim(
             "a convolutional stem is ahead of one large convolution",
-            "Xiao et al. 2021",
             "stem",
             "conv",
         ),
-        Claim(
-            "overlapping patches are ahead of separate ones", "ours", "overlap", "conv"
-        ),
+        Claim("overlapping patches are ahead of separate ones", "overlap", "conv"),
     ),
     source="not in the paper; Xiao et al. 2021",
 )

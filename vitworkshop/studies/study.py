@@ -34,18 +34,20 @@ QUICK = Recipe(
     precision="fp32",
 )
 
+MUON_RATES = (0.0025, 0.005, 0.01, 0.02, 0.04)
+
 
 @dataclass
 class Job:
     """What every run of a study shares."""
 
+    base: Recipe | None  # the study's, with the name of the data
     data: Dataset  # the training images
     val: Dataset | None  # the images held out of them
     out: Path  # folder of the runs
-    changes: dict  # what the caller changes in every recipe
-    device: str  # "auto", "cpu", "cuda" or "mps"
-    deadline: float | None  # as `time.time` has it
-    progress: bool  # whether to show bars and lines
+    device: str = "cpu"  # "auto", "cpu", "cuda" or "mps"
+    deadline: float | None = None  # as `time.time` has it
+    progress: bool = False  # whether to show bars and lines
 
     @property
     def left(self) -> float | None:
@@ -83,41 +85,40 @@ def train_variant(
 
     A variant with "n_train" sees that many images; see `draw_images`.
     """
-    one, data, val = study.prepare(study, variant, seed, job)
-    log = job.train(variant, one, data, val)
-    rows = rows_of(log, variant, changes_of(study, variant, job), seed)
+    own = changes_of(study, variant, job)
+    changes = {key: value for key, value in own.items() if key != "n_train"}
+    data = draw_images(job.data, own.get("n_train"), seed)
+    one = recipe(job.base or QUICK, **changes, seed=seed)
+    log = job.train(variant, one, data, job.val)
+    rows = rows_of(log, variant, own, seed)
     if rows and look:
         rows[0]["final"] |= look(log["model"])
     return rows
-
-
-def prepare(
-    study: Study, variant: str, seed: int, job: Job
-) -> tuple[Recipe, Dataset, Dataset | None]:
-    """What a variant is trained by, on and, after each epoch, judged by."""
-    changes: dict[str, Any] = {
-        **job.changes,
-        **changes_of(study, variant, job),
-        "seed": seed,
-    }
-    data = draw_images(job.data, changes.pop("n_train", None), seed)
-    return recipe(study.base or QUICK, **changes), data, job.val
 
 
 def changes_of(study: Study, variant: str, job: Job) -> dict:
     """What a variant changes, its "times" multiplied out: so many times the epochs of the base."""
     own = dict(study.variants[variant])
     if "times" in own:
-        epochs = own.pop("times") * job.changes.get(
-            "epochs", (study.base or QUICK).epochs
-        )
-        own["epochs"] = max(1, round(epochs))
+        own["epochs"] = max(1, round(own.pop("times") * (job.base or QUICK).epochs))
     return own
 
 
-def at_rates(name: str, rates: Iterable[float]) -> tuple[str, ...]:
-    """The names of a variant's runs at several learning rates: a side of a claim, which reads the best."""
-    return tuple(f"{name}, lr={rate:g}" for rate in rates)
+def at_rates(
+    name: str, changes: dict[str, Any], rates: Iterable[float]
+) -> dict[str, dict[str, Any]]:
+    """A variant at several learning rates."""
+    return {f"{name}, lr={rate:g}": {**changes, "lr": rate} for rate in rates}
+
+
+def at_muon_rates(
+    name: str, changes: dict[str, Any], rates: Iterable[float] = MUON_RATES
+) -> dict[str, dict[str, Any]]:
+    """A variant at several rates of Muon's; the rest has a fifth of each, as in the preset "laptop"."""
+    return {
+        f"{name}, lr={rate:g}": {**changes, "lr": rate / 5, "muon_lr": rate}
+        for rate in rates
+    }
 
 
 def initial_model(cfg: Any, seed: int) -> Any:
@@ -206,31 +207,21 @@ class Study:
     claims: tuple[Claim, ...] = ()
     base: Recipe | None = QUICK  # what they share; None where no recipe is followed
     seeds: tuple[int, ...] = (0, 1, 2)
-    choosing: tuple[
-        int, ...
-    ] = ()  # seeds that choose learning rates and judge nothing; see `choosing`
+    # the seed that chooses learning rates and judges nothing; see `choosing`
+    choosing: int | None = None
     noise: float = 0.0  # of the metric: rates that differ by no more are level
-    turns: tuple[
-        Turn, ...
-    ] = ()  # the ways, one after another; all at once where it is empty
+    turns: tuple[Turn, ...] = ()  # the ways in their order, where it matters
     source: str = ""  # where the paper asks this
-    data: str = "auto"  # the data set, unless the caller names another
-    sample: Callable[[], Dataset] | None = (
-        None  # of its own drawings, where each run draws them
-    )
-    n_train: int | None = (
-        None  # only that many images, the first ones; 0 where nothing is trained
-    )
+    data: str = "auto"  # the data set
+    # of its own drawings, where each run draws them
+    sample: Callable[[], Dataset] | None = None
+    # only that many images, the first ones; 0 where nothing is trained
+    n_train: int | None = None
     holdout: bool = True  # whether images are held out and judged
-    metric: str = (
-        "val_accuracy"  # the key of a run's "final" that the summary is made of
-    )
+    # the key of a run's "final" that the summary is made of
+    metric: str = "val_accuracy"
     measure: str = "accuracy on held-out training images; the test set is not read"
-    curves: tuple[
-        str, ...
-    ] = ()  # of other variants the file of results tells how many epochs there were, no more
+    # of other variants the file of results tells how many epochs there were, no more
+    curves: tuple[str, ...] = ()
     # gives a variant's rows with a seed; None if the time was over before its end
     run: Callable[[Study, str, int, Job], list[dict] | None] = train_variant
-    prepare: Callable[
-        [Study, str, int, Job], tuple[Recipe, Dataset, Dataset | None]
-    ] = prepare

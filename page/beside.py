@@ -1,0 +1,266 @@
+"""The paper beside ours: each of its figures next to its small twin, computed when the book is built.
+
+    ```{beside} positions
+    claims: {having positions: positions before none}
+    paper: {none: table_8/none, 1-D: table_8/1d/stem}
+    of: 5-shot accuracy on ImageNet, %
+    ours: {none: none, 1-D: learned}
+    ridge: {positions: "*"}
+    ```
+
+shows the study `positions`: its claims, by how they begin and what they are called here; the paper's numbers, by their
+place in `vitlib/results/paper.json`; our variants, by patterns of which the best one counts; a ridge regression on the
+pixels, as a variant's name or a place in `vitlib/results/ridge.json`; folded, all runs. `{beside} parts` with nothing
+in it is the chart of the study `parts`. Words follow from numbers by `vitworkshop.studies.claim.word`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from importlib import import_module
+
+import yaml
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+import vitlib as vl
+from page.address import chapters
+from page.numbers import hardware, markdown, note_results, time_taken
+from page.typography import NARROW
+from page.values import at
+from vitworkshop.studies.claim import NOT_HERE, OPEN, SAME, WITHIN, bracketed, rates_of
+from vitworkshop.studies.parts import ORDER, costs, equal_deviations
+from vitworkshop.studies.registry import CHAPTERS, STUDIES
+from vitworkshop.studies.report import difference, judged, summary
+from vitworkshop.studies.rows import read_study
+
+TRACK = 150  # width of a chart, in pixels
+#: change of the study `parts` -> the chapter that builds what is changed
+CHAPTER_OF = {
+    "no positions": "03",
+    "CLS for the mean": "07",
+    "AdamW": "10",
+    "sines and cosines": "03",
+    "patches of 8": "12",
+    "no crops and mirrors": "10",
+    "a tenth of the pictures, as many steps": "11",
+    "half of the patches dropped": "10",
+    "two blocks": "12",
+    "post-norm": "06",
+    "RoPE": "03",
+    "relative positions": "03",
+    "eight blocks": "12",
+}
+Point = tuple[
+    str, float | None, float, bool
+]  # label, value, reach to both sides, open?
+
+
+def chart(unit: str, points: list[Point], zero: bool = False) -> str:
+    """A table of labels, dots on one scale, and numbers; a hollow dot is a rival that learns next to nothing."""
+    ends = [end for _, x, r, _ in points if x is not None for end in (x - r, x + r)]
+    ends += [0] * zero
+    low, high = min(ends), max(ends)
+    pad = 0.06 * (high - low) or 1.0
+    scale = TRACK / (high - low + 2 * pad)
+
+    def place(x: float) -> float:
+        return (x - low + pad) * scale
+
+    rows = []
+    for label, x, reach, hollow in points:
+        line = f'<path class="zero" d="M{place(0):.1f} 0V16"/>' if zero else ""
+        if x is None:
+            rows.append([label, track(line), "open"])
+            continue
+        bar = f'<path class="reach" d="M{place(x - reach):.1f} 8H{place(x + reach):.1f}"/>'
+        dot = f'<circle{" class=hollow" * hollow} cx="{place(x):.1f}" cy="8" r="4.5"/>'
+        sign = "+" * zero
+        rows.append([label, track(line + bar * (reach > 0) + dot), f"{x:{sign}.1f}"])
+    return vl.viz.table([unit, "", ""], rows)
+
+
+def track(inside: str) -> str:
+    """One line of a chart; its number stands beside it as text."""
+    size = f'viewBox="0 0 {TRACK} 16" width="{TRACK}" height="16"'
+    return f'<svg class="track" aria-hidden="true" {size}>{inside}</svg>'
+
+
+def papers(points: dict[str, str], unit: str) -> str:
+    """The paper's numbers."""
+    known = vl.load_results("paper")
+    return chart(
+        unit,
+        [
+            (label, 100 * at(known, way, "paper"), 0, False)
+            for label, way in points.items()
+        ],
+    )
+
+
+def ours(name: str, points: dict[str, str], ridge: str | dict[str, str]) -> str:
+    """Our variants with their deviation over seeds, and a ridge regression on the pixels."""
+    found = read_study(name)["summary"]
+    shown = {label: best(found, pattern) for label, pattern in points.items()}
+    rows = [
+        (label, 100 * one["mean"], 100 * (one["sd"] or 0), False)
+        for label, one in shown.items()
+    ]
+    if isinstance(ridge, str):
+        below = found[ridge]["mean"]
+    else:
+        ((study, pattern),) = ridge.items()
+        below = vl.load_results("ridge")["accuracy"][study][pattern]
+    return chart(
+        "ours: accuracy, %", [*rows, ("ridge on pixels", 100 * below, 0, True)]
+    )
+
+
+def best(found: dict[str, dict], pattern: str) -> dict:
+    """The summary of the best of the variants that a pattern names."""
+    names = [name for name in found if fnmatchcase(name, pattern)]
+    return found[max(names, key=lambda name: found[name]["mean"])]
+
+
+def told(name: str, claims: dict[str, str], head: bool) -> str:
+    """The word of a row, and for each of its claims the numbers that it follows from."""
+    found = {called: find(name, begins) for begins, called in claims.items()}
+    lines = [
+        f"- {called}: *{plain(one)}*, {unbreakable(difference(one))}"
+        for called, one in found.items()
+    ]
+    word = [f"**{headword([*found.values()])}**", ""] if head else []
+    return "\n".join([*word, *lines, "", facts(name, found)])
+
+
+def headword(found: list[dict]) -> str:
+    """The word of the first claim, or that a later one takes from it."""
+    first, *others = (one["word"] for one in found)
+    if first in (SAME, WITHIN) and {NOT_HERE, OPEN} & {*others}:
+        return "Yes, but …"
+    said = plain(found[0])
+    return f"{said[0].upper()}{said[1:]}"
+
+
+def find(name: str, begins: str) -> dict:
+    """What the runs say of the claim that begins so."""
+    (one,) = (one for says, one in judged(name).items() if says.startswith(begins))
+    return one
+
+
+def plain(found: dict) -> str:
+    """The word as a reader is told it: a margin by its number."""
+    points = f"{100 * found['margin']:g}"
+    within = f"within {points} point{'s' * (points != '1')}"
+    return within if found["word"] == WITHIN else found["word"]
+
+
+def unbreakable(text: str) -> str:
+    """Numbers, signs and units stay on a line."""
+    return text.replace(" points", f"{NARROW}points").replace(
+        "margin ", f"margin{NARROW}"
+    )
+
+
+def facts(name: str, found: dict[str, dict]) -> str:
+    """Seeds and rates, the chapter, the command and its minutes."""
+    seeds = " and ".join(map(str, sorted({one["n"] for one in found.values()})))
+    chapter = next(
+        number for number, names in CHAPTERS.items() if name in names.split()
+    )
+    minutes = f"{read_study(name)['seconds'] / 60:.0f}{NARROW}minutes"
+    return (
+        f"{seeds} seeds, {rates(name, found.values())}. Chapter {{doc}}`{chapter} <{page_of(chapter)}>`. "
+        f"`python -m vitlib study run {name}`: {minutes} of one core."
+    )
+
+
+def rates(name: str, found: Iterable[dict]) -> str:
+    """How many learning rates each side had, and whether a best one is the last on its side."""
+    study, runs = STUDIES[name], read_study(name)["runs"]
+    if study.n_train == 0:
+        return "nothing is trained"
+    sides = {one[side]: one["metric"] for one in found for side in ("first", "second")}
+    tried = [
+        rates_of(side, runs, metric, study.choosing) for side, metric in sides.items()
+    ]
+    tried = [one for one in tried if len(one) > 1]
+    if not tried:
+        return "one learning rate"
+    numbers = sorted({len(one) for one in tried})
+    edge = "" if all(map(bracketed, tried)) else ", a best one at the edge"
+    return f"{' to '.join(map(str, {numbers[0]: 0, numbers[-1]: 0}))} learning rates a side{edge}"
+
+
+def folded(name: str) -> str:
+    """How the runs of a study were made, every variant, the log; folded."""
+    result = read_study(name)
+    head, *rows = summary(result)
+    module = import_module(f"vitworkshop.studies.{name.replace('-', '_')}")
+    how = (inspect.getdoc(module) or "").partition("\n")[2].strip()
+    runs = f"{len(result['runs'])} runs in {time_taken(result)}"
+    where = f"{hardware(result['hardware'])}, {result['precision']}"
+    log = f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`"
+    made = f"*{result['dataset']}, {runs} on {where}.* {log}"
+    what = f"{STUDIES[name].question[:-1]}: {len(rows)} variants, {result['measure']}"
+    return f":::{{dropdown}} {what}\n{how}\n\n{vl.viz.table(head, rows)}\n\n{made}\n:::"
+
+
+def parts() -> str:
+    """What each change costs the recipe, the dearest first; what has not been run with three seeds is open."""
+    runs = read_study("parts")["runs"]
+    known = costs(runs)
+    points = [
+        (
+            f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`",
+            *(100 * number for number in known[change]),
+            False,
+        )
+        if change in known
+        else (f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`", None, 0.0, False)
+        for change in sorted(ORDER, key=lambda one: -known.get(one, (-1,))[0])
+    ]
+    drawn = chart("change", points, zero=True)
+    p = equal_deviations(runs)
+    checked = (
+        f"\n\nOne deviation over seeds for all changes (Bartlett's test: p = {p:.2f})."
+        if p is not None
+        else ""
+    )
+    return f"::::{{div}} beside parts\n{drawn}\n::::{checked}"
+
+
+def page_of(chapter: str) -> str:
+    """The page of a chapter, by its number."""
+    return next(path.stem for path in chapters() if path.stem.startswith(chapter))
+
+
+class Beside(SphinxDirective):
+    """A row of the page, or its first chart."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        note_results(self.env)
+        name, what = self.arguments[0], yaml.safe_load("\n".join(self.content))
+        return markdown(self, row(name, what) if what else parts())
+
+
+def row(name: str, what: dict) -> str:
+    """A row in Markdown: the paper, ours, the word; folded, the runs."""
+    cells = []
+    if "paper" in what:
+        cells.append(papers(what["paper"], f"the paper: {what['of']}"))
+    if "ours" in what:
+        cells.append(ours(name, what["ours"], what["ridge"]))
+    cells.append(told(name, what["claims"], head="list" not in what))
+    inside = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
+    return f"::::{{div}} beside\n{inside}\n::::\n\n{folded(name) if what.get('runs') else ''}"
+
+
+def setup(app) -> None:
+    """Registers the directive with Sphinx."""
+    app.add_directive("beside", Beside)
