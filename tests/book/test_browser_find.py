@@ -7,7 +7,6 @@ from browsing import built, needs_browser, opened, show, unscripted
 from pages import CHAPTERS
 
 from page.browser import HTML
-from vitworkshop.studies.board import admitted
 
 pytestmark = needs_browser
 CHAPTER = "book/05-attention"
@@ -237,19 +236,20 @@ def test_search_without_scripts_leads_on(browser, address):
         ] * 3
 
 
-def test_the_board_is_blocks_on_a_phone_and_its_history_folds(browser, root):
-    """A block for each claim, of which no column is cut; what was changed after runs is folded."""
-    with opened(browser, f"{root}/{built('book/claims')}", width=390) as (tab, wrong):
-        board = tab.locator("table.board").first
-        assert board.locator("tbody tr").count() == len(admitted())
-        assert board.evaluate(
-            "table => table.scrollWidth <= document.documentElement.clientWidth"
-        )
-        assert (
-            tab.locator("details").count()
-            and not tab.locator("details[open]").count()
-            and not wrong
-        )
+def test_the_paper_beside_ours_is_read_on_a_phone(browser, root):
+    """Charts and words of a row stand one below another, none cut; runs are folded."""
+    page = built("book/beside")
+    for width, columns in ((390, 1), (1280, 3)):
+        with opened(browser, f"{root}/{page}", width=width) as (tab, wrong):
+            row = tab.locator(".beside:not(.parts)").first
+            lefts = row.locator("> div").evaluate_all(
+                "cells => cells.map(cell => cell.getBoundingClientRect().left)"
+            )
+            assert len(lefts) == 3 and len({*map(round, lefts)}) == columns
+            cut = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
+            assert tab.locator(".beside table").evaluate_all(cut) == 0
+            assert tab.locator("details").count() and not wrong
+            assert not tab.locator("details[open]").count()
 
 
 def test_cards_explain_terms_and_names(browser, root):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from vitlib.evidence import RESULTS, load_results
 from vitlib.files import read_json
 from vitworkshop.cli import main, train
 from vitworkshop.cli.options import settings
+from vitworkshop.studies import runner
 from vitworkshop.studies.registry import STUDIES
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -160,24 +162,25 @@ def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
     assert (tmp_path / "runs/drawn10/log.json").exists()
 
 
-def test_a_study_runs_stops_and_reports(tmp_path, capsys):
-    words = "study run stems --data drawn10 --limit 60 --seeds 0".split() + [
-        "--out",
-        str(tmp_path),
-    ]
-    words += (
-        "--set epochs=1 model.embed_dim=12 model.depth=1 model.patch_size=8".split()
+def test_a_study_runs_stops_and_reports(tmp_path, capsys, monkeypatch):
+    tiny = {"epochs": 1, "model.embed_dim": 12, "model.depth": 1}
+    base = vl.recipe(STUDIES["stems"].base, **tiny, **{"model.patch_size": 8})
+    few = replace(STUDIES["stems"], base=base, seeds=(0,))
+    monkeypatch.setitem(STUDIES, "stems", few)
+    data = vl.load_dataset("drawn10", n=60)
+    monkeypatch.setattr(runner, "load_dataset", lambda name: data)
+    words = f"study run stems --out {tmp_path}".split()
+    assert main([*words, "--budget-minutes", "0"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "the same command goes on" in said and "On one core the book's 9 runs" in said
     )
-    assert main([*words, "--budget-minutes", "1e-9"]) == 0
-    assert "the same command goes on" in capsys.readouterr().out
     assert main(words) == 0
     capsys.readouterr()
     assert main(["study", "report", "stems", "--out", str(tmp_path)]) == 0
     assert "| stem | " in capsys.readouterr().out
-    assert (
-        read_json(tmp_path / "stems.json", "")["command"]
-        == f"python -m vitlib {shlex.join(words)}"
-    )
+    command = read_json(tmp_path / "stems.json", "")["command"]
+    assert command == f"python -m vitlib {shlex.join(words)}"
 
 
 def test_the_studies_are_listed_with_their_questions(capsys):

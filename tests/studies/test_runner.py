@@ -141,13 +141,6 @@ def test_runs_that_were_made_otherwise_are_refused_and_stay(tmp_path, one):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "x"])
-def test_a_budget_is_a_number_of_minutes(tmp_path, one, budget):
-    with pytest.raises(ValueError, match="budget_minutes"):
-        run(tmp_path, budget_minutes=budget)
-
-
-@pytest.mark.errors
 def test_a_folder_is_held_by_one_runner(tmp_path, one):
     with FileLock(tmp_path / ".lock"), pytest.raises(Timeout):
         run(tmp_path)

@@ -278,9 +278,7 @@ def study_speeds(
     seen = (n - n // 10) * base.epochs * len(study.variants)  # a tenth is held out
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch.dict(
-            STUDIES, {STUDY: replace(study, run=timed, base=base, seeds=(0,))}
-        ),
+        patch.dict(STUDIES, {STUDY: replace(study, run=timed, base=base, seeds=(0,))}),
     ):
         for i in tqdm(range(rounds + 1), unit="round"):  # the first warms up
             spent.clear()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import torch
 
-from vitlib.checks import check_between
+from vitlib.checks import check_below, check_between
+from vitlib.device import pick_device
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import add_device, check_out
 from vitworkshop.studies.registry import STUDIES, find
@@ -75,9 +76,11 @@ def _run(args: argparse.Namespace) -> None:
     study = find(args.name)
     check_out(args.out)
     check_between("--threads", args.threads, 1, 256)
+    pick_device(args.device)
+    if (budget := args.budget_minutes) is not None:
+        check_below("--budget-minutes", budget, below=float("inf"))
     torch.set_num_threads(args.threads)
-    print(f"{study.question} One core: {price(args.name)}", flush=True)
-    budget = args.budget_minutes
+    print(f"{study.question} On one core {price(args.name)}.", flush=True)
     result = run_study(
         args.name, out=args.out, device=args.device, budget_minutes=budget
     )

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from vitlib.checks import check_below
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.device import pick_device
 from vitlib.evidence import provenance, summarize
@@ -39,7 +38,7 @@ def folder_of(name: str, out: str | Path | None = None) -> Path:
 
 def run_study(
     name: str,
-    load: Callable[[str], Dataset] = load_dataset,
+    load: Callable[[str], Dataset] | None = None,
     out: str | Path | None = None,
     *,
     device: str = "auto",
@@ -50,7 +49,7 @@ def run_study(
 
     Args:
         name: The study.
-        load: Gives the training images by the name of a data set.
+        load: Gives the training images by the name of a data set; None for `load_dataset`.
         out: The folder; see `folder_of`. The file of results alone is enough to go on from.
         device: "auto", "cpu", "cuda" or "mps".
         budget_minutes: Stop after so many; the same call goes on.
@@ -60,10 +59,8 @@ def run_study(
         FloatingPointError: If a loss was no longer a number, after all other runs.
         ValueError: If the folder holds runs of another kind, or of another machine where runs are compared.
     """
-    if budget_minutes is not None:
-        check_below("budget_minutes", budget_minutes, below=float("inf"))
     study, folder = find(name), folder_of(name, out)
-    header, job = prepare(name, study, load, folder, device, progress)
+    header, job = prepare(name, study, load or load_dataset, folder, device, progress)
     if budget_minutes is not None:
         job.deadline = time.time() + 60 * budget_minutes
     failed: dict[tuple[str, int], str] = {}
