@@ -37,10 +37,10 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 6, "09": 2, "10": 14},
+    **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 6, "09": 2, "10": 16},
     **{
         "11": 9,
-        "12": 2,
+        "12": 3,
         "14": 4,
         "16": 9,
         "17": 4,
@@ -194,6 +194,12 @@ def masked_steps(variant: str) -> int:
         for run in runs("masked", variant)
     }
     return steps
+
+
+def per_doubling(small: str, large: str, data: str) -> float:
+    """What one of the paper's models brought over another, for each doubling of compute (Table 6)."""
+    a, b = (paper("table_6")[name] for name in (small, large))
+    return (b[data] - a[data]) / math.log2(b["exaflops"] / a["exaflops"])
 
 
 def vit_b_macs(attention: str, side: int, depth: int = 12) -> int:
