@@ -216,7 +216,7 @@ def paper_transfer() -> str:
 
 
 def rivals(names: Sequence[str]) -> list[list[str]]:
-    """In the same columns, what a ridge regression on all training pictures has on the test pictures of each data set."""
+    """In the same columns, a ridge regression on all training pictures, by the test pictures of each data set."""
     measured = load_results("ridge")["accuracy"]["models"]
     rows = []
     for kind, label in (("drawn10", "Drawn-10"), ("cifar10", "CIFAR-10 (JPEG q75)")):
