@@ -37,13 +37,13 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 6, "09": 2, "10": 16},
+    **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 7, "09": 2, "10": 16},
     **{
         "11": 9,
         "12": 3,
         "14": 4,
-        "16": 9,
-        "17": 4,
+        "16": 10,
+        "17": 5,
         "18": 2,
         "clinic": 7,
         "questions": 3,
