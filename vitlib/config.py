@@ -259,7 +259,7 @@ SIZES = {
     "l": (24, 1024, 16),
     "h": (32, 1280, 16),
 }
-#: The names that `ViTConfig.preset` knows: the paper's B, L and H, and DeiT's Ti and S. Source: chapter 08.
+#: The names that `ViTConfig.preset` knows: the paper's B, L and H, DeiT's Ti and S, and S/32. Source: chapter 08.
 PRESETS = (
     "vit-ti/16",
     "vit-s/16",

@@ -37,13 +37,13 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 6, "09": 2, "10": 14},
+    **{"02": 1, "03": 5, "04": 8, "06": 6, "07": 7, "09": 2, "10": 16},
     **{
         "11": 9,
-        "12": 2,
+        "12": 3,
         "14": 4,
-        "16": 9,
-        "17": 4,
+        "16": 10,
+        "17": 5,
         "18": 2,
         "clinic": 7,
         "questions": 3,
@@ -194,6 +194,12 @@ def masked_steps(variant: str) -> int:
         for run in runs("masked", variant)
     }
     return steps
+
+
+def per_doubling(small: str, large: str, data: str) -> float:
+    """What one of the paper's models brought over another, for each doubling of compute (Table 6)."""
+    a, b = (paper("table_6")[name] for name in (small, large))
+    return (b[data] - a[data]) / math.log2(b["exaflops"] / a["exaflops"])
 
 
 def vit_b_macs(attention: str, side: int, depth: int = 12) -> int:

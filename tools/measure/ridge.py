@@ -3,7 +3,8 @@
     python -m tools.measure.ridge
 
 Writes vitlib/results/ridge.json: study -> {pattern of variants: accuracy}, the more special pattern first. Where the
-models see pictures mirrored, so does the regression. A study whose seed chooses runs its own.
+models see pictures mirrored, so does the regression. A study whose seed chooses runs its own. Under "models" stands
+what it has on all training and test pictures of a data set, beside the models that come with the book.
 """
 
 from __future__ import annotations
@@ -92,6 +93,12 @@ def mirrored(data: Dataset) -> Dataset:
     )
 
 
+def models() -> Parts:
+    """All training pictures of either data set, mirrored as the book's models saw them, and all test pictures."""
+    for kind in ("drawn10", "cifar10"):
+        yield f"{kind}*", [(mirrored(load_dataset(kind)), load_dataset(kind, "test"))]
+
+
 OWN = {
     "transfer": transfer,
     "masked": masked,
@@ -100,8 +107,21 @@ OWN = {
 }
 
 
+def score(pairs: list[tuple[Dataset, Dataset]]) -> float:
+    """The mean accuracy over pairs of what is learned and what is judged."""
+    scores = (
+        evaluate(
+            Pixels(data.images, data.labels, 1 + int(data.labels.max())),
+            val.images,
+            val.labels,
+        )
+        for data, val in pairs
+    )
+    return round(fmean(one["accuracy"] for one in scores), 4)
+
+
 def main() -> None:
-    """Measures every study and writes the file."""
+    """Measures every study, and the models' data, and writes the file."""
     torch.set_num_threads(1)
     found: dict[str, dict[str, float]] = {}
     with TemporaryDirectory() as folder:
@@ -112,16 +132,8 @@ def main() -> None:
             for pattern, pairs in OWN.get(name, plain)(name, job):
                 flips = study.base is not None and study.base.flip
                 seen = [(mirrored(data) if flips else data, val) for data, val in pairs]
-                scores = [
-                    evaluate(
-                        Pixels(data.images, data.labels, 1 + int(data.labels.max())),
-                        val.images,
-                        val.labels,
-                    )
-                    for data, val in seen
-                ]
-                mean = fmean(score["accuracy"] for score in scores)
-                found.setdefault(name, {})[pattern] = round(mean, 4)
+                found.setdefault(name, {})[pattern] = score(seen)
+    found["models"] = {pattern: score(pairs) for pattern, pairs in models()}
     header = provenance("as in each study", torch.device("cpu"), "fp32") | {
         "command": "python -m tools.measure.ridge"
     }

@@ -188,8 +188,8 @@ class EMA:
     Raises:
         ValueError: From `update` and `load_state_dict`, if what is given belongs to another model.
 
-    Source: Polyak and Juditsky (1992); the paper averages its largest models when fine-tuning (table 4);
-        chapter 10.
+    Source: Polyak and Juditsky (1992) average all steps alike; the paper averages its largest models when
+        fine-tuning (table 4); chapter 10.
     """
 
     @checked
