@@ -255,7 +255,7 @@ def test_nothing_large_in_git():
     results = sum(
         size for name, size in sizes.items() if name.startswith("vitlib/results/")
     )
-    assert results <= 25e6, f"vitlib/results holds {results / 1e6:.1f} MB"
+    assert results <= 6 * 2**20, f"vitlib/results holds {results / 2**20:.2f} MiB"
 
 
 def test_the_package_carries_all_that_lies_in_it():

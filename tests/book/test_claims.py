@@ -70,8 +70,8 @@ def claim(study: str, says: str) -> dict:
     return found[name]
 
 
-def verdict(study: str, says: str) -> str:
-    return claim(study, says)["verdict"]
+def word(study: str, says: str) -> str:
+    return claim(study, says)["word"]
 
 
 def interval(study: str, says: str) -> list[float]:
@@ -253,7 +253,7 @@ def test_no_sentence_lost_its_conditions():
 MEASURES = r"%|per cent|points?\b|±|times\b|seconds?\b|ms\b|µs\b|images/s|[GM]B\b"
 NUMBER = re.compile(rf"(?<![\w.,/×-])(\d[\d,]*\.\d+|\d[\d,]*)(?=(\s*(?:{MEASURES}))?)")
 NOT_PROSE = (
-    r"^`{3,}\{(?:code|computed|raw|bibliography).*?^`{3,}$",  # code, and what a page computes
+    r"^`{3,}\{(?:code|computed|beside|raw|bibliography).*?^`{3,}$",  # code, and what a page computes
     r"^`{3,}(?:bash|powershell|python|text|bibtex)$.*?^`{3,}$",
     r"^[`:]{3,}[^\n]*$",  # the fences of boxes and exercises
     r"<!-- results -->.*?<!-- /results -->",  # `python -m page.numbers` writes it
@@ -277,8 +277,6 @@ KINDS = (  # numbers that are names, or follow from what is said
 )
 FACTS = {"2.303", "2.30"}  # log 10, the loss of guessing
 FACTS |= {"170", "192"}  # MB of two downloads
-# the board's rule: points above a ridge regression, and a true difference in its simulation
-FACTS |= {"15", "0.3"}
 
 
 def typed_numbers(path: Path) -> list[tuple[str, str]]:
