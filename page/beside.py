@@ -58,11 +58,11 @@ Point = tuple[
 ]  # label, value, reach to both sides, open?
 
 
-def chart(unit: str, points: list[Point], zero: bool = False) -> str:
-    """A table of labels, dots on one scale, and numbers; a hollow dot is a rival that learns next to nothing."""
-    ends = [end for _, x, r, _ in points if x is not None for end in (x - r, x + r)]
-    ends += [0] * zero
-    low, high = min(ends), max(ends)
+def chart(unit: str, points: list[Point], span: float = 0, zero: bool = False) -> str:
+    """Labels, dots on one scale of at least this span, numbers; a hollow dot has learned next to nothing."""
+    low, high = ends(points, zero)
+    room = max(0, span - (high - low)) / 2
+    low, high = low - room, high + room
     pad = 0.06 * (high - low) or 1.0
     scale = TRACK / (high - low + 2 * pad)
 
@@ -77,9 +77,16 @@ def chart(unit: str, points: list[Point], zero: bool = False) -> str:
             continue
         bar = f'<path class="reach" d="M{place(x - reach):.1f} 8H{place(x + reach):.1f}"/>'
         dot = f'<circle{" class=hollow" * hollow} cx="{place(x):.1f}" cy="8" r="4.5"/>'
-        sign = "+" * zero
-        rows.append([label, track(line + bar * (reach > 0) + dot), f"{x:{sign}.1f}"])
+        number = f"{x:{'+' * zero}.1f}"
+        rows.append([label, track(line + bar * (reach > 0) + dot), number])
     return vl.viz.table([unit, "", ""], rows)
+
+
+def ends(points: list[Point], zero: bool = False) -> tuple[float, float]:
+    """From where to where a chart reaches."""
+    found = [end for _, x, r, _ in points if x is not None for end in (x - r, x + r)]
+    found += [0] * zero
+    return min(found), max(found)
 
 
 def track(inside: str) -> str:
@@ -88,34 +95,31 @@ def track(inside: str) -> str:
     return f'<svg class="track" aria-hidden="true" {size}>{inside}</svg>'
 
 
-def papers(points: dict[str, str], unit: str) -> str:
+def papers(points: dict[str, str]) -> list[Point]:
     """The paper's numbers."""
     known = vl.load_results("paper")
-    return chart(
-        unit,
-        [
-            (label, 100 * at(known, way, "paper"), 0, False)
-            for label, way in points.items()
-        ],
-    )
+    return [
+        (label, 100 * at(known, way, "paper"), 0, False)
+        for label, way in points.items()
+    ]
 
 
-def ours(name: str, points: dict[str, str], ridge: str | dict[str, str]) -> str:
+def ours(name: str, points: dict[str, str], ridge: str | dict[str, str]) -> list[Point]:
     """Our variants with their deviation over seeds, and a ridge regression on the pixels."""
     found = read_study(name)["summary"]
     shown = {label: best(found, pattern) for label, pattern in points.items()}
-    rows = [
-        (label, 100 * one["mean"], 100 * (one["sd"] or 0), False)
-        for label, one in shown.items()
-    ]
     if isinstance(ridge, str):
         below = found[ridge]["mean"]
     else:
         ((study, pattern),) = ridge.items()
         below = vl.load_results("ridge")["accuracy"][study][pattern]
-    return chart(
-        "ours: accuracy, %", [*rows, ("ridge on pixels", 100 * below, 0, True)]
-    )
+    return [
+        *(
+            (label, 100 * one["mean"], 100 * (one["sd"] or 0), False)
+            for label, one in shown.items()
+        ),
+        ("ridge on pixels", 100 * below, 0, True),
+    ]
 
 
 def best(found: dict[str, dict], pattern: str) -> dict:
@@ -204,8 +208,11 @@ def folded(name: str) -> str:
     where = f"{hardware(result['hardware'])}, {result['precision']}"
     log = f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`"
     made = f"*{result['dataset']}, {runs} on {where}.* {log}"
-    what = f"{STUDIES[name].question[:-1]}: {len(rows)} variants, {result['measure']}"
-    return f":::{{dropdown}} {what}\n{how}\n\n{vl.viz.table(head, rows)}\n\n{made}\n:::"
+    what = f"All runs of `{name}`"
+    measured = f"{STUDIES[name].question} Judged by {result['measure']}."
+    parts = [measured, how, vl.viz.table(head, rows), made]
+    inside = "\n\n".join(parts)
+    return f":::{{dropdown}} {what}\n{inside}\n:::"
 
 
 def parts() -> str:
@@ -223,13 +230,10 @@ def parts() -> str:
         for change in sorted(ORDER, key=lambda one: -known.get(one, (-1,))[0])
     ]
     drawn = chart("change", points, zero=True)
-    p = equal_deviations(runs)
-    checked = (
-        f"\n\nOne deviation over seeds for all changes (Bartlett's test: p = {p:.2f})."
-        if p is not None
-        else ""
-    )
-    return f"::::{{div}} beside parts\n{drawn}\n::::{checked}"
+    said = f"{len(runs)} runs have been made so far."
+    if (p := equal_deviations(runs)) is not None:
+        said += f" All changes share one deviation (Bartlett's test: p = {p:.2f})."
+    return f"::::{{div}} beside parts\n{drawn}\n::::\n\n{said}"
 
 
 def page_of(chapter: str) -> str:
@@ -252,10 +256,13 @@ class Beside(SphinxDirective):
 def row(name: str, what: dict) -> str:
     """A row in Markdown: the paper, ours, the word; folded, the runs."""
     cells = []
-    if "paper" in what:
-        cells.append(papers(what["paper"], f"the paper: {what['of']}"))
     if "ours" in what:
-        cells.append(ours(name, what["ours"], what["ridge"]))
+        own = ours(name, what["ours"], what["ridge"])
+        low, high = ends(own)
+        if "paper" in what:  # as many points to the inch
+            theirs = papers(what["paper"])
+            cells.append(chart(f"the paper: {what['of']}", theirs, high - low))
+        cells.append(chart("ours: accuracy, %", own))
     cells.append(told(name, what["claims"], head="list" not in what))
     inside = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
     return f"::::{{div}} beside\n{inside}\n::::\n\n{folded(name) if what.get('runs') else ''}"
