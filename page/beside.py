@@ -20,6 +20,7 @@ import inspect
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from importlib import import_module
+from statistics import fmean
 
 import yaml
 from docutils import nodes
@@ -30,7 +31,15 @@ from page.address import chapters
 from page.numbers import hardware, markdown, note_results, time_taken
 from page.typography import NARROW
 from page.values import at
-from vitworkshop.studies.claim import NOT_HERE, OPEN, SAME, WITHIN, bracketed, rates_of
+from vitworkshop.studies.claim import (
+    NOT_HERE,
+    OPEN,
+    SAME,
+    WITHIN,
+    bracketed,
+    rate_of,
+    rates_of,
+)
 from vitworkshop.studies.parts import ORDER, costs, equal_deviations
 from vitworkshop.studies.registry import CHAPTERS, STUDIES
 from vitworkshop.studies.report import difference, judged, summary
@@ -128,15 +137,15 @@ def best(found: dict[str, dict], pattern: str) -> dict:
     return found[max(names, key=lambda name: found[name]["mean"])]
 
 
-def told(name: str, claims: dict[str, str], head: bool) -> str:
+def told(name: str, what: dict) -> str:
     """The word of a row, and for each of its claims the numbers that it follows from."""
-    found = {called: find(name, begins) for begins, called in claims.items()}
+    found = {called: find(name, begins) for begins, called in what["claims"].items()}
     lines = [
         f"- {called}: *{plain(one)}*, {unbreakable(difference(one))}"
         for called, one in found.items()
     ]
-    word = [f"**{headword([*found.values()])}**", ""] if head else []
-    return "\n".join([*word, *lines, "", facts(name, found)])
+    word = [f"**{headword([*found.values()])}**", ""] if "list" not in what else []
+    return "\n".join([*word, *lines, "", facts(name, found, what.get("rates"))])
 
 
 def headword(found: list[dict]) -> str:
@@ -168,7 +177,7 @@ def unbreakable(text: str) -> str:
     )
 
 
-def facts(name: str, found: dict[str, dict]) -> str:
+def facts(name: str, found: dict[str, dict], tried: str | None) -> str:
     """Seeds and rates, the chapter, the command and its minutes."""
     seeds = " and ".join(map(str, sorted({one["n"] for one in found.values()})))
     chapter = next(
@@ -176,7 +185,7 @@ def facts(name: str, found: dict[str, dict]) -> str:
     )
     minutes = f"{read_study(name)['seconds'] / 60:.0f}{NARROW}minutes"
     return (
-        f"{seeds} seeds, {rates(name, found.values())}. Chapter {{doc}}`{chapter} <{page_of(chapter)}>`. "
+        f"{seeds} seeds, {tried or rates(name, found.values())}. Chapter {{doc}}`{chapter} <{page_of(chapter)}>`. "
         f"`python -m vitlib study run {name}`: {minutes} of one core."
     )
 
@@ -188,7 +197,8 @@ def rates(name: str, found: Iterable[dict]) -> str:
         return "nothing is trained"
     sides = {one[side]: one["metric"] for one in found for side in ("first", "second")}
     tried = [
-        rates_of(side, runs, metric, study.choosing) for side, metric in sides.items()
+        rates_of(side, runs, metric, study.choosing) or inside(side, runs, metric)
+        for side, metric in sides.items()
     ]
     tried = [one for one in tried if len(one) > 1]
     if not tried:
@@ -196,6 +206,13 @@ def rates(name: str, found: Iterable[dict]) -> str:
     numbers = sorted({len(one) for one in tried})
     edge = "" if all(map(bracketed, tried)) else ", a best one at the edge"
     return f"{' to '.join(map(str, {numbers[0]: 0, numbers[-1]: 0}))} learning rates a side{edge}"
+
+
+def inside(side: str, runs: list[dict], metric: str) -> dict[float, float]:
+    """Of a variant whose runs try several learning rates themselves, the mean score at each."""
+    finals = [run["final"] for run in runs if run["variant"] == side]
+    keys = [key for key in finals[0] if key.startswith(f"{metric} lr=")]
+    return {rate_of(key): fmean(final[key] for final in finals) for key in keys}
 
 
 def folded(name: str) -> str:
@@ -263,7 +280,7 @@ def row(name: str, what: dict) -> str:
             theirs = papers(what["paper"])
             cells.append(chart(f"the paper: {what['of']}", theirs, high - low))
         cells.append(chart("ours: accuracy, %", own))
-    cells.append(told(name, what["claims"], head="list" not in what))
+    cells.append(told(name, what))
     inside = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
     return f"::::{{div}} beside\n{inside}\n::::\n\n{folded(name) if what.get('runs') else ''}"
 

@@ -125,6 +125,8 @@ def test_every_study_is_on_the_page_and_its_runs_are_folded_once():
 def test_a_best_rate_at_the_edge_is_told():
     edge = beside.row(*next(row for row in ROWS if row[0] == "data-size"))
     assert "2 learning rates a side, a best one at the edge" in edge
+    masked = beside.row(*next(row for row in ROWS if row[0] == "masked"))
+    assert "2 learning rates a side, a best one at the edge" in masked
     inside = beside.row(*next(row for row in ROWS if row[0] == "readout"))
     assert "3 to 4 learning rates a side." in inside
 
