@@ -5,7 +5,7 @@
     paper: {none: table_8/none, 1-D: table_8/1d/stem}
     of: 5-shot accuracy on ImageNet, %
     ours: {none: none, 1-D: learned}
-    ridge: {positions: "*"}
+    ridge: [positions, "*"]
     ```
 
 shows the study `positions`: its claims, by how they begin and what they are called here; the paper's numbers, by their
@@ -40,7 +40,7 @@ from vitworkshop.studies.claim import (
     rate_of,
     rates_of,
 )
-from vitworkshop.studies.parts import ORDER, costs, equal_deviations
+from vitworkshop.studies.parts import BASE, ORDER, costs, equal_deviations
 from vitworkshop.studies.registry import CHAPTERS, STUDIES
 from vitworkshop.studies.report import difference, judged, summary
 from vitworkshop.studies.rows import read_study
@@ -113,22 +113,22 @@ def papers(points: dict[str, str]) -> list[Point]:
     ]
 
 
-def ours(name: str, points: dict[str, str], ridge: str | dict[str, str]) -> list[Point]:
-    """Our variants with their deviation over seeds, and a ridge regression on the pixels."""
+def ours(name: str, points: dict[str, str], ridge: Ridge) -> list[Point]:
+    """Our variants with their deviation over seeds, and ridge regressions on the pixels."""
     found = read_study(name)["summary"]
-    shown = {label: best(found, pattern) for label, pattern in points.items()}
-    if isinstance(ridge, str):
-        below = found[ridge]["mean"]
-    else:
-        ((study, pattern),) = ridge.items()
-        below = vl.load_results("ridge")["accuracy"][study][pattern]
-    return [
-        *(
-            (label, 100 * one["mean"], 100 * (one["sd"] or 0), False)
-            for label, one in shown.items()
-        ),
-        ("ridge on pixels", 100 * below, 0, True),
-    ]
+    rows = []
+    for label, pattern in points.items():
+        one = best(found, pattern)
+        rows.append((label, 100 * one["mean"], 100 * (one["sd"] or 0), False))
+    rivals = ridge if isinstance(ridge, dict) else {"ridge on pixels": ridge}
+    for label, place in rivals.items():
+        if isinstance(place, str):
+            below = found[place]["mean"]
+        else:
+            study, pattern = place
+            below = vl.load_results("ridge")["accuracy"][study][pattern]
+        rows.append((label, 100 * below, 0, True))
+    return rows
 
 
 def best(found: dict[str, dict], pattern: str) -> dict:
@@ -246,8 +246,9 @@ def parts() -> str:
         else (f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`", None, 0.0, False)
         for change in sorted(ORDER, key=lambda one: -known.get(one, (-1,))[0])
     ]
-    drawn = chart("change", points, zero=True)
-    said = f"{len(runs)} runs have been made so far."
+    drawn = chart("change: points that it costs", points, zero=True)
+    changed = sum(not run["variant"].startswith(BASE) for run in runs)
+    said = f"So far {len(runs)} runs have been made, {changed} of them with a change."
     if (p := equal_deviations(runs)) is not None:
         said += f" All changes share one deviation (Bartlett's test: p = {p:.2f})."
     return f"::::{{div}} beside parts\n{drawn}\n::::\n\n{said}"

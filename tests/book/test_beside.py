@@ -67,13 +67,14 @@ def test_every_number_of_a_row_follows_from_the_runs(name, row):
     for label, pattern in row.get("ours", {}).items():
         mean = 100 * np.mean([*scores(name, pattern).values()])
         assert charts[label] == pytest.approx(mean, abs=0.051), label
-    if "ridge" in row:
-        if isinstance(row["ridge"], str):
-            below = np.mean([*scores(name, row["ridge"]).values()])
+    rivals = row.get("ridge", {})
+    rivals = rivals if isinstance(rivals, dict) else {"ridge on pixels": rivals}
+    for label, place in rivals.items():
+        if isinstance(place, str):
+            below = np.mean([*scores(name, place).values()])
         else:
-            ((study, pattern),) = row["ridge"].items()
-            below = raw("ridge")["accuracy"][study][pattern]
-        assert charts["ridge on pixels"] == pytest.approx(100 * below, abs=0.051)
+            below = raw("ridge")["accuracy"][place[0]][place[1]]
+        assert charts[label] == pytest.approx(100 * below, abs=0.051)
     for begins, called in row["claims"].items():
         (claim,) = (c for c in STUDIES[name].claims if c.says.startswith(begins))
         first, second = (

@@ -71,6 +71,11 @@ def difference(found: dict) -> str:
     """A mean difference, its 95 % interval and the margin; of accuracies in points."""
     points = "accuracy" in found["metric"]
     scale, digits = (100, 1) if points else (1, 2)
-    low, high = (f"{scale * bound:+.{digits}f}" for bound in found["interval"])
-    mean = f"{scale * found['difference']:+.{digits}f}{' points' * points}"
+
+    def signed(x: float) -> str:
+        text = f"{scale * x:+.{digits}f}"
+        return text if float(text) else f"{scale * x:+.{digits + 1}f}"  # on which side
+
+    low, high = map(signed, found["interval"])
+    mean = f"{signed(found['difference'])}{' points' * points}"
     return f"{mean} [{low}, {high}], margin {scale * found['margin']:g}"
