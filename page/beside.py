@@ -10,13 +10,15 @@
 
 shows the study `positions`: its claims, by how they begin and what they are called here; the paper's numbers, by their
 place in `vitlib/results/paper.json`; our variants, by patterns of which the best one counts; a ridge regression on the
-pixels, as a variant's name or a place in `vitlib/results/ridge.json`; folded, all runs. `{beside} parts` with nothing
-in it is the chart of the study `parts`. Words follow from numbers by `vitworkshop.studies.claim.word`.
+pixels, as a variant's name or a place in `vitlib/results/ridge.json`; folded, all runs. With nothing in it `{beside}
+parts` is the chart of the study `parts`, and `{beside} glance` lists all rows. Words follow from numbers by
+`vitworkshop.studies.claim.word`.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from importlib import import_module
@@ -24,10 +26,11 @@ from statistics import fmean
 
 import yaml
 from docutils import nodes
+from docutils.nodes import make_id
 from sphinx.util.docutils import SphinxDirective
 
 import vitlib as vl
-from page.address import chapters
+from page.address import ROOT, chapters
 from page.numbers import hardware, markdown, note_results, time_taken
 from page.typography import NARROW
 from page.values import at
@@ -46,6 +49,7 @@ from vitworkshop.studies.report import difference, judged, summary
 from vitworkshop.studies.rows import read_study
 
 TRACK = 150  # width of a chart, in pixels
+NEAR = 5  # points
 #: change of the study `parts` -> the chapter that builds what is changed
 CHAPTER_OF = {
     "no positions": "03",
@@ -62,6 +66,12 @@ CHAPTER_OF = {
     "relative positions": "03",
     "eight blocks": "12",
 }
+#: a variant of the study, or a study and a pattern of ridge.json; several by their labels
+Ridge = str | list[str] | dict[str, str | list[str]]
+#: a row of the page: its heading, and the first directive below it
+FIRST = re.compile(
+    r"^### ([^\n]+)\n(?:(?!#|```)[^\n]*\n)*```\{beside\} (\S+)\n(.*?)^```", re.M | re.S
+)
 Point = tuple[
     str, float | None, float, bool
 ]  # label, value, reach to both sides, open?
@@ -113,22 +123,43 @@ def papers(points: dict[str, str]) -> list[Point]:
     ]
 
 
-def ours(name: str, points: dict[str, str], ridge: Ridge) -> list[Point]:
-    """Our variants with their deviation over seeds, and ridge regressions on the pixels."""
+def ours(name: str, points: dict[str, str]) -> list[Point]:
+    """Our variants with their deviation over seeds."""
     found = read_study(name)["summary"]
+    shown = {label: best(found, pattern) for label, pattern in points.items()}
+    return [
+        (label, 100 * one["mean"], 100 * (one["sd"] or 0), False)
+        for label, one in shown.items()
+    ]
+
+
+def rivals(name: str, ridge: Ridge) -> list[Point]:
+    """Ridge regressions on the pixels."""
     rows = []
-    for label, pattern in points.items():
-        one = best(found, pattern)
-        rows.append((label, 100 * one["mean"], 100 * (one["sd"] or 0), False))
-    rivals = ridge if isinstance(ridge, dict) else {"ridge on pixels": ridge}
-    for label, place in rivals.items():
+    places = ridge if isinstance(ridge, dict) else {"ridge on pixels": ridge}
+    for label, place in places.items():
         if isinstance(place, str):
-            below = found[place]["mean"]
+            below = read_study(name)["summary"][place]["mean"]
         else:
             study, pattern = place
             below = vl.load_results("ridge")["accuracy"][study][pattern]
         rows.append((label, 100 * below, 0, True))
     return rows
+
+
+def hardly(own: list[Point], ridges: list[Point]) -> list[str]:
+    """Which of our models are less than NEAR points above the ridge regression on the same pictures, or below it."""
+    below = {part_of(label): x for label, x, *_ in ridges}
+    return [
+        label
+        for label, x, *_ in own
+        if x - below.get(part_of(label), ridges[0][1]) < NEAR
+    ]
+
+
+def part_of(label: str) -> str:
+    """Of "500, ViT" and "pattern, 200: ViT" what stands before the model."""
+    return re.split(r"[:,] (?=[^:,]*$)", label)[0]
 
 
 def best(found: dict[str, dict], pattern: str) -> dict:
@@ -268,20 +299,40 @@ class Beside(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         note_results(self.env)
         name, what = self.arguments[0], yaml.safe_load("\n".join(self.content))
+        if name == "glance":
+            return markdown(self, glance())
         return markdown(self, row(name, what) if what else parts())
+
+
+def glance() -> str:
+    """The questions of the page's rows, and the word of each."""
+    text = (ROOT / "book" / "beside.md").read_text(encoding="utf-8")
+    rows = []
+    for title, name, body in FIRST.findall(text.partition("(beside-not)=")[0]):
+        what = yaml.safe_load(body)
+        found = [find(name, begins) for begins in what["claims"]]
+        ahead = unbreakable(difference(found[0]).partition(" [")[0])
+        near = "; ".join(hardly(ours(name, what["ours"]), rivals(name, what["ridge"])))
+        link = f'<a href="#{make_id(title)}">{title}</a>'
+        rows.append([link, ahead, headword(found), near])
+    heads = ["question", "our difference", "in a word", "hardly learned"]
+    return vl.viz.table(heads, rows)
 
 
 def row(name: str, what: dict) -> str:
     """A row in Markdown: the paper, ours, the word; folded, the runs."""
-    cells = []
+    cells, near = [], []
     if "ours" in what:
-        own = ours(name, what["ours"], what["ridge"])
-        low, high = ends(own)
+        own, ridges = ours(name, what["ours"]), rivals(name, what["ridge"])
+        low, high = ends([*own, *ridges])
+        near = hardly(own, ridges)
         if "paper" in what:  # as many points to the inch
             theirs = papers(what["paper"])
             cells.append(chart(f"the paper: {what['of']}", theirs, high - low))
-        cells.append(chart("ours: accuracy, %", own))
-    cells.append(told(name, what))
+        where = read_study(name)["dataset"].rpartition("; ")[2]
+        cells.append(chart(f"ours: {where}, %", [*own, *ridges]))
+    said = f" Hardly above the ridge, or below it: {'; '.join(near)}."
+    cells.append(told(name, what) + said * bool(near))
     inside = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
     return f"::::{{div}} beside\n{inside}\n::::\n\n{folded(name) if what.get('runs') else ''}"
 

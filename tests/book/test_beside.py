@@ -180,3 +180,23 @@ def test_the_chart_of_parts_is_sorted_and_says_what_is_open(monkeypatch):
     left, right = (float(re.search(r'cx="([\d.]+)"', line)[1]) for line in lines[1::-1])
     assert 0 < right < left < beside.TRACK or 0 < left < right < beside.TRACK
     assert set(beside.CHAPTER_OF.values()) <= CHAPTERS.keys() | {"06", "12"}
+
+
+def test_the_list_of_rows_has_each_question_once_with_its_first_word():
+    lines = beside.glance().splitlines()[2:]
+    titles = re.findall(r"^### (.+)$", TEXT.partition("(beside-not)=")[0], re.M)
+    assert [re.search(r">(.+?)</a>", line)[1] for line in lines] == titles
+    word = {
+        title: line.split(" | ")[2] for title, line in zip(titles, lines, strict=True)
+    }
+    assert word["Does pre-training help?"] == "Yes, but …"
+    assert word["CLS token or the mean of the patches?"] == "Within 2 points"
+
+
+def test_who_has_hardly_learned_is_named():
+    rows = {i: beside.row(*row).split("{dropdown}")[0] for i, row in enumerate(ROWS)}
+    deep = next(text for text in rows.values() if "17 deep" in text)
+    assert "Hardly above the ridge, or below it: 17 deep; 237 wide." in deep
+    few = next(text for text in rows.values() if "500, ViT" in text)
+    assert "or below it: 500, ViT." in few  # beside the ridge on 500 pictures
+    assert "Hardly" not in next(text for text in rows.values() if "48 pixels" in text)
