@@ -41,6 +41,7 @@ CLONE, CLONE3, FCNTL, PRCTL = (56, 220), (435, 435), (72, 25), (157, 167)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
+PATIENCE = 6  # times the seconds of computing may pass by the clock
 ALL_OPEN = [
     "files outside",
     "the network",

@@ -3,8 +3,10 @@
 import contextlib
 import hashlib
 import math
+import re
 import secrets
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,16 +15,20 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from classroom.answers import Answers, parameters
 from classroom.homework import Task, homework, source
 from classroom.names import slug
-from classroom.sandbox import Ran, Sandbox
+from classroom.sandbox import SECONDS, Ran, Sandbox
 from classroom.submissions import Submission, find
 from vitlib.checks import check_between
 from vitlib.files import printable, read_json, write_json
-from vitworkshop.exercises.answers import Outcome, plain, same
+from vitworkshop.exercises.answers import Outcome, outcome, plain, same
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 
 JOBS = 2  # students at a time
+TIMES = 30  # as much computing as the reference needs, where that is more than SECONDS
+DEVICE = re.compile(r"CUDA|NVIDIA|MPS|\b(?:cuda|mps|xpu)\b")
+CODE = sorted(Path(__file__).parent.glob("*.py"))  # by which it is graded
 # references share PyTorch's random numbers, so one verdict is made at a time
 _ONE = threading.Lock()
 _LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
@@ -114,8 +120,14 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
         for key, task in work.tasks.items()
         if task.exercise
     }
+    seconds = {key: _seconds(exercise) for key, exercise in exercises.items()}
     about = hashlib.sha256(
-        f"{known['seed']} {source(number).read_text('utf-8')}".encode()
+        b"".join(
+            [
+                str(known["seed"]).encode(),
+                *map(Path.read_bytes, [source(number), *CODE]),
+            ]
+        )
     ).hexdigest()
 
     def one(submission: Submission) -> Row:
@@ -137,9 +149,16 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
             with _ONE:
                 submission.read(number)
             row.problem = submission.problem
+            answers = Answers(submission.cells, work)
             for key, task in work.tasks.items():
                 row.results[key] = _graded(
-                    submission, key, task, exercises.get(key), room
+                    submission,
+                    answers,
+                    key,
+                    task,
+                    exercises.get(key),
+                    room,
+                    seconds.get(key, 0),
                 )
             results = {key: asdict(result) for key, result in row.results.items()}
             write_json(file, {"results": results, "mark": mark, "problem": row.problem})
@@ -148,7 +167,9 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
             MemoryError,
         ) as error:  # costs this student alone, until the next run
             row.problem = printable(f"not graded, run again: {error}")
-            row.results = {key: Result(0, "stopped", row.problem) for key in work.tasks}
+            row.results = {
+                key: Result(None, "stopped", row.problem) for key in work.tasks
+            }
         finally:
             submission.cells = []
             rooms.append(room)
@@ -171,6 +192,14 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
     return Graded(rows, left_out, open_still)
 
 
+def _seconds(exercise: Exercise) -> int:
+    """How long students' code may compute for a task."""
+    start = time.thread_time()
+    for case in exercise.cases:
+        outcome(exercise.run, exercise.reference, case)
+    return max(SECONDS, math.ceil(TIMES * (time.thread_time() - start)))
+
+
 def digest(text: str) -> str:
     """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
     return (
@@ -182,39 +211,56 @@ def digest(text: str) -> str:
 
 def _graded(
     submission: Submission,
+    answers: Answers,
     key: str,
     task: Task,
     exercise: Exercise | None,
     room: Sandbox,
+    seconds: int,
 ) -> Result:
+    if not submission.cells:
+        return Result(None, "missing", submission.problem or "it has no cells")
     if exercise is None:
-        answer = submission.words(key)
-        points, kind, says = (
-            (None, "words", "") if answer else (0, "waiting", "not answered")
-        )
-        return Result(points, kind, says, answer, digest(answer))
-    if not (code := submission.code(key, task.name)):
-        says = "" if submission.cells else submission.problem
-        says = (
-            says or f"no cell begins with  # task {key}, and none defines {task.name}"
-        )
-        return Result(0, "missing", says, digest=digest(""))
-    ran = room.run(code, task.name, exercise.cases)
+        found = answers.words(key)
+    else:
+        found = answers.code(key, task.name, parameters(exercise.reference))
+    mark = digest("\n".join([*(text for _, text in found.cells), found.text]))
+    if not found.cells:
+        if found.text or found.odd:
+            kind = "missing" if found.odd else "words"
+            return Result(None, kind, found.odd, found.text, mark)
+        if submission.several:
+            says = "nothing in the notebook that was read; there are others"
+            return Result(None, "missing", says, digest=mark)
+        return Result(0, "waiting", "not answered", digest=mark)
+    ran = room.run(found.cells, task.name, exercise.cases, seconds)
+    if "NameError" in str(ran.values) and found.later:  # of what stands below it
+        ran = room.run(found.cells + found.later, task.name, exercise.cases, seconds)
     with _ONE:
         verdict = judged(task, exercise, ran)
         right = parts(task, exercise, ran) if verdict.kind in ("named", "told") else []
     share = len(right) / len(task.parts) if right else verdict.kind == "right"
-    says = {"waiting": "not answered", "right": ""}.get(verdict.kind, verdict.says)
-    says += f" (right: {' and '.join(right)})" if right else ""
-    answer = digest("\n".join(text for _, text in code))
-    return Result(
+    failed = left_out(ran)
+    odd = found.odd or (verdict.kind == "missing" and "it cannot be run")
+    if device := DEVICE.search(f"{verdict.says} {failed}"):
+        odd = f"it asks for {device[0]}, which is not where it was graded"
+    if verdict.kind == "waiting" and not odd:
+        odd = "it returns nothing, and is no stub"
+    result = Result(
         math.floor(2 * share * task.points) / 2,
         verdict.kind,
-        says,
-        "",
-        answer,
-        left_out(ran),
+        {"waiting": "not answered", "right": ""}.get(verdict.kind, verdict.says),
+        digest=mark,
+        left_out=failed,
     )
+    result.says += f" (right: {' and '.join(right)})" if right else ""
+    if odd and result.points != task.points:
+        result.points, result.answer = None, found.text
+        result.says = f"{result.says}; {odd}".removeprefix("; ")
+    elif result.points and task.forbidden and re.search(task.forbidden, found.text):
+        used = re.search(task.forbidden, found.text)
+        result.again = f"look again: it was asked for without {used[0]}"
+    return result
 
 
 def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:
@@ -240,7 +286,7 @@ def left_out(ran: Ran) -> str:
     with contextlib.suppress(Exception):
         lines = ran.values[0]["failed"]
         failed = [
-            f"cell {int(n)}, line {int(m)}: {error:.40}: {says:.160}"
+            f"{f'cell {int(n)}, line {int(m)}: ' if n else ''}{error:.40}: {says:.160}"
             for n, m, error, says in lines
         ]
         return printable("; ".join(failed[:3])) + (
@@ -257,7 +303,7 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     try:
         if head["there"] is not True:
             return Verdict(
-                "error",
+                "missing",
                 f"there is no function {task.name}; {left_out(ran)}".rstrip("; "),
             )
         got = [_outcome(frame) for frame in frames]
@@ -276,8 +322,9 @@ def _outcome(frame: dict[str, Any]) -> Outcome:
         name: printable(f"{frame[name]:.160}") for name in ("error", "says", "where")
     }
     changed, printed = int(frame["changed"]), frame["printed"] is True
+    # it is plain already; once more, and half precision would no longer be seen
     return Outcome(
-        plain(frame["value"]),
+        frame["value"],
         words["error"],
         words["says"],
         words["where"],

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import io
-import itertools
 import json
 import os
 import re
@@ -13,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from classroom.homework.notebook import ANSWER
 from classroom.names import ENDING, shown
 from vitlib.files import printable
 
 # bytes and so on of a notebook; files a student
 MOST, CELLS, BRACKETS, FILES = 20_000_000, 2_000, 500_000, 50
+TASKS = re.compile(r"^\W*(?:task |answer )?(\d)\.\d\b", re.M | re.I)
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
 HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text
@@ -33,6 +32,7 @@ class Submission:
     digest: str = ""
     date: float = 0.0  # when the newest of its files was written
     problem: str = ""
+    several: bool = False  # notebooks with tasks of it
     cells: list[Cell] = field(default_factory=list)
 
     def read(self, homework: int) -> None:
@@ -47,12 +47,13 @@ class Submission:
                 odd += [] if str(error) else [name]
                 continue
             text = "\n".join(text for _, text in cells)
-            tasks = re.findall(rf"^[ \t]*(?:# task |{ANSWER})(\d)\.\d", text, re.M)
+            tasks = TASKS.findall(text)
             others |= {*tasks}
             if (count := tasks.count(str(homework))) >= best:
                 best, self.cells, last = count, cells, name
             several += count > 0
-        if several > 1:
+        self.several = several > 1
+        if self.several:
             problems.append(
                 f"{several} notebooks have tasks of it, {last} is what was read"
             )
@@ -65,40 +66,6 @@ class Submission:
                 f"no notebook{', but ' if odd else ''}{', '.join(odd[:3])}: hand in the .ipynb"
             )
         self.problem = printable("; ".join(problems))[:1000]
-
-    def code(self, number: str, name: str) -> list[tuple[int, str]]:
-        """The code cells, with their numbers, up to the last that has a task's line or else defines its function."""
-        code = [
-            (i, text) for i, (kind, text) in enumerate(self.cells, 1) if kind == "code"
-        ]
-        line = rf"^[ \t]*#[ \t]*task[ \t]+{re.escape(number)}\b"
-        for found in (
-            line,
-            rf"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+)?{name}\b[ \t]*[(=:]",
-        ):
-            ends = [
-                n
-                for n, (_, text) in enumerate(code, 1)
-                if re.search(found, text, re.M | re.I)
-            ]
-            if ends:
-                return code[: ends[-1]]
-        return []
-
-    def words(self, number: str) -> str:
-        """The answer in words to a question, with what was written into cells below it."""
-        for i, (_, text) in reversed([*enumerate(self.cells, 1)]):
-            head, _, answer = text.partition("\n")
-            if head.strip().strip("#").strip() == f"Answer {number}":
-                below = itertools.takewhile(
-                    lambda cell: cell[0] != "code" and cell[1][:1] != "#",
-                    self.cells[i:],
-                )
-                whole = "\n\n".join(
-                    [answer.strip().strip("…"), *(text for _, text in below)]
-                )
-                return "\n".join(map(printable, whole.strip()[:5000].split("\n")))
-        return ""
 
 
 def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:

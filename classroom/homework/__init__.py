@@ -42,6 +42,7 @@ class Task:
         str, ...
     ] = ()  # what each part of the answer is, where the parts count alone
     rubric: str = ""  # of a question in words: what earns which points, by a person
+    forbidden: str = ""  # a pattern: the answer counts, and a person is asked to look
     book: str = ""  # the number of the book's exercise that it is
 
     @property

@@ -13,9 +13,9 @@ from classes import mistaken, right
 
 import vitlib as vl
 from classroom import grade
+from classroom.answers import Answers
 from classroom.homework import homework
 from classroom.sandbox import ROOT, Ran, Sandbox
-from classroom.submissions import Submission
 from classroom.wire import pack, unpack
 
 TASK = homework(1).tasks["1.1"]
@@ -116,7 +116,7 @@ def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
         [(1, submitted(CHEATS[name], tmp_path))], TASK.name, HIDDEN.cases, 3
     )
     said, failed = grade.judged(TASK, HIDDEN, ran), str(ran.values[:1])
-    assert time.monotonic() - start < 15, "it holds up the judge"
+    assert time.monotonic() - start < 30, "it holds up the judge"
     for held in ("forbidden", "not permitted", "No space left"):
         assert held not in CHEATS[name] or held in said.says + failed
     assert "SyntaxError" not in failed and "IndentationError" not in failed, (
@@ -132,13 +132,15 @@ def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
 
 def test_of_two_cells_for_a_task_the_last_counts():
     last = mistaken("1.1", 0).replace("# task", "# Task")
-    code = [("code", text) for text in (right("1.1"), last, "### Answer 1.5\n…\nA")]
-    below = [("raw", "B"), ("markdown", "### Answer 1.6\nC"), ("code", "x = 1")]
-    student = Submission(
-        "x", ROOT, cells=[("markdown", "### Answer 1.5\nOld"), *code, *below]
-    )
-    assert len(student.code("1.1", "snake")) == 2
-    assert [student.words(number) for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
+    cells = [("code", text) for text in (right("1.1"), last, "### Answer 1.5\n…\nA")]
+    cells += [("raw", "B"), ("markdown", "### Answer 1.6\nC"), ("code", "x = 1")]
+    answers = Answers([("markdown", "### Answer 1.5\nOld"), *cells], homework(1))
+    assert [i for i, _ in answers.code("1.1", "snake", ["images", "P"]).cells] == [
+        0,
+        2,
+        3,
+    ]
+    assert [answers.words(number).text for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 
 def test_a_students_memory_is_nobody_elses(sandbox):
@@ -186,7 +188,7 @@ def test_where_there_is_no_fork_a_new_process_runs_each_task(monkeypatch):
     with contextlib.closing(Sandbox()) as room:
         assert verdict(room, right("1.1")).kind == "right" and len(room.open_still) == 4
         hanging = verdict(room, "def snake(*a):\n    while True: pass", seconds=2)
-        assert "still running after 2 seconds" in hanging.says
+        assert "still running after 12 seconds by the clock" in hanging.says
 
 
 def test_where_it_can_have_no_disk_of_its_own_it_writes_nothing(tmp_path):

@@ -1,0 +1,159 @@
+"""Answers are found wherever students write them; what cannot be told waits, and only a stub alone is no answer."""
+
+import json
+import textwrap
+
+import pytest
+from classes import code, right
+
+from classroom.__main__ import main
+from classroom.answers import Answers
+from classroom.homework import homework
+from classroom.homework.notebook import TAG, released
+from classroom.sheet import read_sheet
+
+WORK = homework(1)
+STUB = dict(enumerate(released(WORK)))[3][1]
+DONE = right("1.1").partition("\n")[2]
+CALLS = "def snake(images, P):\n    return mine(images, P)"
+DOCUMENTED = 'def snake(images, P):\n    """Cut."""\n    raise NotImplementedError'
+WORDS = "The same patches in another order."
+BARE = DONE[DONE.index("def ") :]
+MINE = DONE.replace("snake", "mine")
+SIGNATURE = "def snake(images, P):"
+
+
+def changed(*edits, answer=DONE, words=WORDS):
+    """The released notebook, answered in task 1.1 and in words, with edits: (the cell's beginning, cells instead)."""
+    cells = []
+    for kind, text in released(WORK):
+        text = f"{TAG}1.1\n{answer}" if text == STUB and answer else text
+        text = text.replace("…", words) if text.startswith("### Answer") else text
+        new = next((to for start, to in edits if text.startswith(start)), None)
+        cells += (
+            [(kind, text)]
+            if new is None
+            else [each if each != "it" else (kind, text) for each in new]
+        )
+    return cells
+
+
+CELL, END, ASKED = f"{TAG}1.1", "### Answer", "## 1.5"
+CODE = {  # ways to hand in one right answer in code, and whether all is in order
+    "in its place": (changed(), True),
+    "without the line": (changed((CELL, [("code", DONE)])), True),
+    "a Markdown cell": (changed((CELL, [("markdown", f"{TAG}1.1\n```python\n{DONE}\n```")])), False),
+    "a raw cell": (changed((CELL, [("raw", DONE)])), False),
+    "the stub below": (changed((CELL, ["it", ("code", STUB)])), True),
+    "the stub above, answer at the end": (changed((END, ["it", ("code", DONE)]), answer=""), True),
+    "the stub in its cell, below": (changed((CELL, [("code", f"{DONE}\n\n{SIGNATURE}\n    ...  # yours")])), True),
+    "the stub in its cell, above": (changed((CELL, [("code", f"{STUB}\n\n\n{DONE}")])), True),
+    "the stub with pass": (changed((CELL, ["it", ("code", f"{SIGNATURE}\n    # to do\n    pass\n")])), True),
+    "a stub with words": (changed((CELL, ["it", ("code", DOCUMENTED)])), True),
+    "a stub on one line": (changed((CELL, ["it", ("code", f"{SIGNATURE} return None")])), True),
+    "twice": (changed((CELL, [("code", f"{SIGNATURE}\n    return 0"), "it"])), False),
+    "by another name": (changed((CELL, [("code", MINE), ("code", "snake = mine")])), True),
+    "by a lambda": (changed((CELL, [("code", MINE + "\nsnake = lambda *x: mine(*x)")])), True),
+    "with another": (changed((CELL, [("code", MINE + "\nsnake, b = mine, 1")])), True),
+    "in globals": (changed((CELL, [("code", MINE + "\nglobals()['snake'] = mine")])), True),
+    "what it calls below": (changed((CELL, [("code", CALLS), ("code", MINE)])), True),
+    "without the cell of imports": (changed(("import torch", []), answer=BARE), True),
+    "compiled": (changed((CELL, [("code", DONE.replace("def snake", "@torch.compile\ndef snake"))])), True),
+    "in half precision": (changed((CELL, [("code", DONE.replace("x = images.re", "x = images.half().re"))])), True),
+    "for a GPU": (changed((CELL, [("code", f"torch.set_default_device('cuda')\n{DONE}")])), True),
+    "the heading gone": (changed(("## 1.1", [])), True),
+    "all cells but one gone": ([("code", DONE)], True),
+    "indented": (changed((CELL, [("code", "if 1:\n" + textwrap.indent(DONE, " "))])), True),
+}  # fmt: skip
+WAITS = {  # what may be an answer, and is not judged
+    "a name in capitals": changed((CELL, ["it", ("code", DONE.replace("snake", "Snake"))]), answer=""),
+    "the name changed in its place": changed(answer=DONE.replace("snake", "my_snake")),
+    "no function": changed((CELL, ["it", ("code", "images.reshape(1, 2)")]), answer=""),
+    "a remark": changed((CELL, ["it", ("markdown", "I could not.")]), answer=""),
+    "the cell gone": changed((CELL, [])),
+    "a line that cannot be read": changed(answer=DONE.replace("P)", "P\uff09", 1)),
+    "written to a file": changed((CELL, [("code", "%%writefile a.py\n" + DONE)])),
+    "without a return": changed(answer=DONE.replace("return ", "")),
+    "only for a GPU": changed(answer=DONE.replace("x = images.re", "x = images.cuda().re")),
+    "nothing": [],
+}  # fmt: skip
+SAID = {  # ways to hand in one answer in words
+    "in its place": changed(),
+    "on the heading's line": changed((END, [("markdown", f"### Answer 1.5: {WORDS}")])),
+    "bold": changed((END, [("markdown", f"**Answer 1.5**: {WORDS}")])),
+    "in small letters": changed((END, [("markdown", f"answer 1.5\n{WORDS}")])),
+    "no heading": changed((END, [("markdown", WORDS)])),
+    "in the question": changed((ASKED, [("markdown", f"## 1.5 In words\nWithout\n\n{WORDS}")]), words="…"),
+    "in a code cell": changed((END, [("code", f"### Answer 1.5\n# {WORDS}")])),
+    "in a code cell of its own": changed((END, ["it", ("code", f"# {WORDS}")]), words="…"),
+    "in a string": changed((END, ["it", ("code", f'"""{WORDS}"""')]), words="…"),
+    "below": changed((END, ["it", ("markdown", WORDS)]), words="…"),
+    "in a raw cell": changed((END, ["it", ("raw", WORDS)]), words="…"),
+    "at the beginning": [("markdown", WORDS), *changed(words="…")],
+    "the stub below": changed((END, ["it", ("markdown", "### Answer 1.5\n\n…")])),
+    "the dots left": changed(words=f"{WORDS} …"),
+}  # fmt: skip
+
+
+def saved(folder, name, cells):
+    whole = code()
+    for kind, text in cells:
+        whole["cells"].append({"cell_type": kind, "metadata": {}, "source": text})
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.ipynb").write_text(json.dumps(whole))
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """What each notebook got: rows of diagnosis.csv by the name of the notebook and the task."""
+    top = tmp_path_factory.mktemp("answers")
+    many = {name: cells for name, (cells, _) in CODE.items()}
+    many |= {f"waits {name}": cells for name, cells in WAITS.items()}
+    many |= {
+        "released": released(WORK),
+        "wrong": changed(answer=f"{SIGNATURE}\n    return 1"),
+    }
+    many |= {"no words": changed(words="…")}
+    for name, cells in many.items():
+        saved(top / "class", name, cells)
+    assert main(["grade", str(top / "class"), "--homework", "1", "--seed", "7"]) == 0
+    rows = read_sheet(top / "class-grades" / "diagnosis.csv", ()).rows
+    return {
+        (row["student"].removesuffix(".ipynb"), row["task"][5:]): row for row in rows
+    }
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_a_right_answer_counts_wherever_it_is(graded, name):
+    row = graded[name, "1.1"]
+    assert row["points"] == "3", row
+    cells, in_order = CODE[name]
+    assert (
+        Answers(cells, WORK).code("1.1", "snake", ["images", "P"]).odd == ""
+    ) == in_order
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_what_cannot_be_told_waits_and_says_why(graded, name):
+    row = graded[f"waits {name}", "1.1"]
+    assert row["points"] == "" and row["says"], row
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_words_are_found_wherever_they_are(name):
+    found = Answers(SAID[name], WORK).words("1.5")
+    assert WORDS in found.text and "…" not in found.text.replace(" …", "")
+
+
+def test_nothing_but_a_stub_alone_is_no_answer(graded):
+    for key in ("1.1", "1.2", "1.3", "1.4", "1.5"):
+        row = graded["released", key]
+        assert (row["points"], row["kind"], row["says"]) == (
+            "0",
+            "waiting",
+            "not answered",
+        )
+    assert (
+        graded["wrong", "1.1"]["points"] == graded["no words", "1.5"]["points"] == "0"
+    )
+    assert graded["in its place", "1.5"]["points"] == ""
