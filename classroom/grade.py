@@ -60,7 +60,8 @@ class Row:
     problem: str = ""
     date: float = 0.0
     name: str = ""
-    id: str = ""
+    file: str = ""  # what was handed in is called
+    same: str = ""  # a mark of what the cells hold
     late: str = ""
     penalty: float = 0.0  # a person's, with its comment
     comment: str = ""
@@ -74,12 +75,18 @@ class Row:
         )
 
     @property
+    def points(self) -> float | None:
+        """The points, where nothing waits for a person and something was handed in."""
+        waits = any(result.points is None for result in self.results.values())
+        return None if waits else self.total
+
+    @property
     def open(self) -> list[str]:
         """The tasks that wait for a person."""
         return [
             key
             for key, result in self.results.items()
-            if result.points is None or result.again
+            if result.kind != "nothing" and (result.points is None or result.again)
         ]
 
 
@@ -108,14 +115,21 @@ def kept(out: Path, seed: int | None) -> dict[str, Any]:
     return known
 
 
-def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Graded:
-    """Grade a homework of all students; what was graded before, which `out` keeps, is not graded again."""
+def grade(
+    folder: Path,
+    number: int,
+    out: Path,
+    seed: int | None = None,
+    people: dict[str, str] | None = None,
+    again: str = "",
+) -> Graded:
+    """Grade a homework of `people`, ids with names; what `out` keeps is not graded again, but for one kind."""
     work = homework(number)
     if out.resolve().is_relative_to(folder.resolve()):
         raise ValueError(
             f"expected --out beside the submissions, got {out}; it would count as one of them"
         )
-    submissions, left_out = find(folder)
+    submissions, left_out = find(folder, people or {})
     known = kept(out, seed)
     exercises = {
         key: task.hidden(known["seed"])
@@ -135,7 +149,8 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
     def one(submission: Submission) -> Row:
         file = out / "students" / f"{slug(submission.key)}-{number}.json"
         mark = hashlib.sha256(f"{about}{submission.digest}".encode()).hexdigest()
-        row = Row(submission.key, {}, date=submission.date)
+        name = submission.paths[-1].name
+        row = Row(submission.key, {}, date=submission.date, file=name)
         with contextlib.suppress(
             OSError, ValueError, KeyError, TypeError
         ):  # else it is graded once more
@@ -144,13 +159,15 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
                 row.results = {
                     key: Result(**result) for key, result in before["results"].items()
                 }
-                row.problem = before["problem"]
-                return row
+                row.problem, row.same = before["problem"], before["same"]
+                if again not in {result.kind for result in row.results.values()}:
+                    return row
         room = rooms.pop()
         try:
             with _ONE:
                 submission.read(number)
-            row.problem = submission.problem
+            row.problem, text = submission.problem, str(submission.cells)
+            row.same = hashlib.sha256(text.encode(errors="replace")).hexdigest()
             answers = Answers(submission.cells, work)
             for key, task in work.tasks.items():
                 row.results[key] = _graded(
@@ -163,7 +180,8 @@ def grade(folder: Path, number: int, out: Path, seed: int | None = None) -> Grad
                     seconds.get(key, 0),
                 )
             results = {key: asdict(result) for key, result in row.results.items()}
-            write_json(file, {"results": results, "mark": mark, "problem": row.problem})
+            kept_ = {"problem": row.problem, "same": row.same}
+            write_json(file, {"results": results, "mark": mark} | kept_)
         except (
             OSError,
             MemoryError,

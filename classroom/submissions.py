@@ -3,16 +3,19 @@
 import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import re
 import stat
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
-from classroom.names import ENDING, shown
+from classroom.names import CANVAS, ENDING, shown, whose
 from vitlib.files import printable
 
 # bytes and so on of a notebook; files a student
@@ -27,8 +30,8 @@ Cell = tuple[str, str]  # its kind, its text
 class Submission:
     """What one student handed in."""
 
-    key: str  # its name in the folder, as it is shown
-    path: Path
+    key: str  # an id; of whom nobody knows, its name in the folder
+    paths: list[Path]  # the later ones last
     digest: str = ""
     date: float = 0.0  # when the newest of its files was written
     problem: str = ""
@@ -38,11 +41,12 @@ class Submission:
     def read(self, homework: int) -> None:
         """Read the notebook that has most of a homework's tasks, the newest of them; say what else is there."""
         best, last, several, others, problems, odd = -1, "", 0, set(), [], []
-        for name, raw in _pieces(self.path):
+        for name, raw in itertools.chain(*map(_pieces, self.paths)):
             try:
                 cells = _cells(raw)
             except ValueError as error:
-                where = "" if name == self.key else f"{name}: "
+                alone = [shown(path.name) for path in self.paths] == [name]
+                where = "" if alone else f"{name}: "
                 problems += [f"{where}{error}"] if str(error) else []
                 odd += [] if str(error) else [name]
                 continue
@@ -68,31 +72,81 @@ class Submission:
         self.problem = printable("; ".join(problems))[:1000]
 
 
-def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
-    """The folders, notebooks, zips and files of Python in a folder; why what else lies there is no submission."""
-    if not folder.is_dir():
-        raise ValueError(
-            f"expected a folder of submissions, got {folder}; give the one they are in"
-        )
-    found, left_out = [], {}
-    for path in sorted(folder.iterdir()):
+def find(
+    folder: Path, people: dict[str, str]
+) -> tuple[list[Submission], dict[str, str]]:
+    """What each of `people`, ids with names, handed in: folders, notebooks, zips and files of Python in a folder.
+
+    What nobody of them handed in comes after it, by its own name; and why what else lies there is no submission.
+    """
+    paths, left_out = [], {}
+    for path in entries(folder):
         if HIDDEN.search(path.name):
             left_out[shown(path.name)] = "hidden, made by a computer"
         elif ENDING.search(path.name) or path.is_dir() or path.is_symlink():
-            digest, dates = hashlib.sha256(), [*map(_date, _files(path)), 0.0]
-            for name, raw in _pieces(path):
-                digest.update(name.encode(errors="surrogatepass") + b"\0")
-                digest.update(raw if isinstance(raw, bytes) else raw.encode())
-            found.append(
-                Submission(shown(path.name), path, digest.hexdigest(), max(dates))
-            )
+            paths.append(path)
         else:
             left_out[shown(path.name)] = "no notebook, folder or zip"
-    if not found:
+    if not paths:
         raise ValueError(
             f"expected notebooks (.ipynb) or a folder for each student in {folder}, got none"
         )
-    return found, left_out
+    owners, found = whose([path.name for path in paths], people), {}
+    for path in sorted(paths, key=_order):
+        for key in owners[path.name] or [shown(path.name)]:
+            found.setdefault(key, Submission(key, [])).paths.append(path)
+    for each in found.values():
+        digest, dates = hashlib.sha256(), [0.0]
+        for path in each.paths:
+            dates += map(_date, _files(path))
+            for name, raw in _pieces(path):
+                digest.update(name.encode(errors="surrogatepass") + b"\0")
+                digest.update(raw if isinstance(raw, bytes) else raw.encode())
+        each.digest, each.date = digest.hexdigest(), max(dates)
+    order = [*people, *sorted(found)]
+    return sorted(found.values(), key=lambda each: order.index(each.key)), left_out
+
+
+def entries(folder: Path) -> list[Path]:
+    """What lies in a folder of submissions."""
+    if not folder.is_dir():
+        raise ValueError(
+            f"expected a folder of submissions or a platform's zip, got {folder}; give the one they are in"
+        )
+    return sorted(folder.iterdir())
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """A folder of submissions as it is; a platform's zip as a folder, for a while."""
+    if path.suffix.lower() != ".zip" or not path.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="class-") as folder:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for info in archive.infolist():
+                    parts = [
+                        part for part in info.filename.split("/") if part.strip(".")
+                    ]
+                    made = Path(folder, *parts)
+                    if not info.is_dir():
+                        made.parent.mkdir(parents=True, exist_ok=True)
+                        made.write_bytes(archive.open(info).read(MOST + 1))
+                        with contextlib.suppress(ValueError):  # a zip may have no date
+                            when = datetime(*info.date_time).timestamp()
+                            os.utime(made, (when, when))
+        except (zipfile.BadZipFile, RuntimeError) as error:
+            raise ValueError(
+                f"expected a platform's zip, got {path} ({error}); download it again"
+            ) from None
+        yield Path(folder)
+
+
+def _order(path: Path) -> tuple[int, float, str]:
+    """Of two files of one student the later comes last: by Canvas's number, else by its date."""
+    by = CANVAS.fullmatch(path.name)
+    return int(by["order"]) if by else 0, _date(path), path.name
 
 
 def _date(path: Path) -> float:
