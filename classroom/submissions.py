@@ -41,7 +41,9 @@ class Submission:
     def read(self, homework: int) -> None:
         """Read the notebook that has most of a homework's tasks, the newest of them; say what else is there."""
         best, last, several, others, problems, odd = -1, "", 0, set(), [], []
-        for name, raw in itertools.chain(*map(_pieces, self.paths)):
+        for name, raw in itertools.chain(
+            *(pieces(path, NOTEBOOK) for path in self.paths)
+        ):
             try:
                 cells = _cells(raw)
             except ValueError as error:
@@ -79,11 +81,18 @@ def find(
 
     What nobody of them handed in comes after it, by its own name; and why what else lies there is no submission.
     """
-    paths, left_out = [], {}
-    for path in entries(folder):
+    there, paths, left_out = entries(folder), [], {}
+    owners = whose([path.name for path in there], people)
+    for path in there:
         if HIDDEN.search(path.name):
             left_out[shown(path.name)] = "hidden, made by a computer"
-        elif ENDING.search(path.name) or path.is_dir() or path.is_symlink():
+        elif (
+            ENDING.search(path.name)
+            or path.is_dir()
+            or path.is_symlink()
+            or owners[path.name]
+            and people
+        ):
             paths.append(path)
         else:
             left_out[shown(path.name)] = "no notebook, folder or zip"
@@ -91,7 +100,7 @@ def find(
         raise ValueError(
             f"expected notebooks (.ipynb) or a folder for each student in {folder}, got none"
         )
-    owners, found = whose([path.name for path in paths], people), {}
+    found: dict[str, Submission] = {}
     for path in sorted(paths, key=_order):
         for key in owners[path.name] or [shown(path.name)]:
             found.setdefault(key, Submission(key, [])).paths.append(path)
@@ -99,7 +108,7 @@ def find(
         digest, dates = hashlib.sha256(), [0.0]
         for path in each.paths:
             dates += map(_date, _files(path))
-            for name, raw in _pieces(path):
+            for name, raw in pieces(path, NOTEBOOK):
                 digest.update(name.encode(errors="surrogatepass") + b"\0")
                 digest.update(raw if isinstance(raw, bytes) else raw.encode())
         each.digest, each.date = digest.hexdigest(), max(dates)
@@ -166,16 +175,16 @@ def _files(path: Path) -> list[Path]:
     )
 
 
-def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
-    """Names and bytes of the notebooks in what was handed in, the newest last; of what is not read why, or nothing."""
+def pieces(path: Path, wanted: re.Pattern) -> Iterator[tuple[str, bytes | str]]:
+    """Names and bytes of the files `wanted` in what was handed in, the newest last; of others why not, or nothing."""
     files = _files(path)
     for file in files[-FILES:]:
         try:
             if file.suffix.lower() == ".zip":
-                yield from _unzipped(read_plain(file, MOST))
+                yield from _unzipped(_read_plain(file), wanted)
             else:
-                looked_at = NOTEBOOK.search(file.name) or file.is_symlink()
-                yield shown(file.name), read_plain(file, MOST) if looked_at else ""
+                looked_at = wanted.search(file.name) or file.is_symlink()
+                yield shown(file.name), _read_plain(file) if looked_at else ""
         except ValueError as error:
             yield shown(file.name), str(error)
         except OSError:
@@ -184,8 +193,8 @@ def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
         yield "a folder", f"{len(files)} files, only {FILES} are looked at"
 
 
-def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
-    """What `_pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
+def _unzipped(raw: bytes, wanted: re.Pattern) -> Iterator[tuple[str, bytes | str]]:
+    """What `pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
     end = raw.rfind(b"PK\5\6") % (len(raw) + 1)
     if (
         int.from_bytes(raw[end + 12 : end + 16], "little") > 200_000
@@ -197,7 +206,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             order = lambda info: (
-                bool(NOTEBOOK.search(info.filename)),
+                bool(wanted.search(info.filename)),
                 info.date_time,
                 info.filename,
             )
@@ -205,7 +214,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
                 name = shown(info.filename)
                 if info.is_dir() or HIDDEN.search(name):
                     continue
-                if not NOTEBOOK.search(name):
+                if not wanted.search(name):
                     yield (
                         name,
                         "a zip in a zip is not opened"
@@ -219,7 +228,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
                     yield name, "packed in an unusual way: hand in the .ipynb alone"
                 else:
                     with archive.open(info) as file:
-                        yield name, _limited(file.read(MOST + 1), MOST)
+                        yield name, _limited(file.read(MOST + 1))
     except ValueError:
         raise
     except Exception as error:  # whatever a damaged or encrypted archive leads to
@@ -228,7 +237,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
         ) from None
 
 
-def read_plain(path: Path, most: int) -> bytes:
+def _read_plain(path: Path) -> bytes:
     """A file's bytes; refuses links, pipes, devices and what is too large."""
     if path.is_symlink():
         raise ValueError(
@@ -242,13 +251,13 @@ def read_plain(path: Path, most: int) -> bytes:
             raise ValueError(
                 "expected a file, got something else: hand in the file itself"
             )
-        return _limited(file.read(most + 1), most)
+        return _limited(file.read(MOST + 1))
 
 
-def _limited(raw: bytes, most: int) -> bytes:
-    if len(raw) > most:
+def _limited(raw: bytes) -> bytes:
+    if len(raw) > MOST:
         raise ValueError(
-            f"expected at most {most / 1e6:g} MB, got more: clear its outputs"
+            f"expected at most {MOST / 1e6:g} MB, got more: clear its outputs"
         )
     return raw
 
