@@ -8,6 +8,7 @@ from pathlib import Path
 
 from classroom import capstone, hand, report, roster
 from classroom.back import write_back
+from classroom.confine import check_out_of_reach
 from classroom.grade import Graded, grade, kept
 from classroom.homework import NUMBERS, Homework, homework
 from classroom.homework.notebook import write_homework
@@ -122,6 +123,7 @@ def _report(
     work: Homework,
     grade: Callable[[Path, dict[str, str]], Graded],
 ) -> None:
+    check_out_of_reach(Path(__file__).parent, args.folder, out)
     with opened(args.folder) as folder:
         # what a person wrote comes before the long part
         deadline = roster.moment(args.deadline)

@@ -109,6 +109,22 @@ def confine(
     return open_still + ([] if _seccomp(libc) else ["the network", "other processes"])
 
 
+def places() -> list[str]:
+    """What is readable to students' code, beside the library: the system's and Python's own."""
+    return [*filter(os.path.exists, (*SYSTEM, sys.prefix, sys.base_prefix))]
+
+
+def check_out_of_reach(*paths: Path) -> None:
+    """Refuse a class, its answers or its grades where students' code could read them."""
+    for path in paths:
+        for place in places():
+            if path.resolve().is_relative_to(Path(place).resolve()):
+                raise ValueError(
+                    f"expected {path} where students' code cannot read, got it in {place}; "
+                    f"move it, to {Path.home() / 'class'} say"
+                )
+
+
 def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
     """Mount a file system in memory on the folder, seen by this process alone, and gone with it."""
     user, group = os.getuid(), os.getgid()
@@ -141,8 +157,7 @@ def _landlock(libc: ctypes.CDLL, folder: Path, readable: Path, writes: bool) -> 
     own = (
         READ_FILE | READ_DIR | writes * (WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE)
     )
-    paths = [*SYSTEM, sys.prefix, sys.base_prefix, readable]
-    allowed = dict.fromkeys(filter(os.path.exists, paths), READ_FILE | READ_DIR)
+    allowed = dict.fromkeys([*places(), readable], READ_FILE | READ_DIR)
     for path, rights in (
         allowed | {folder: own, "/dev/null": READ_FILE | WRITE_FILE}
     ).items():

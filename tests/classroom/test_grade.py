@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 import time
 import unicodedata
 from unittest.mock import Mock
@@ -361,6 +362,9 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
         ("grade HERE/class --homework 1 --roster HERE/blank.csv", "expected an id in row 3 of"),
         ("grade HERE/class --homework 1 --deadline 2999-01-01T00:00 --references", "expected --references after"),
         ("grade HERE/class --homework 1 --back HERE/a.zip", "expected for --back the --roster that Canvas gives"),
+        ("grade /usr/share --homework 1", "expected /usr/share where students' code cannot read, got it in /usr; move"),
+        ("grade HERE/class --homework 1 --out PREFIX/out", "expected PREFIX/out where students' code cannot read"),
+        ("grade HERE/linked --homework 1", "expected HERE/linked where students' code cannot read, got it in /usr"),
         ("grade HERE/broken.zip --homework 1", "expected a platform's zip, got HERE/broken.zip"),
         ("hand HERE/class --homework 1", "expected grades in HERE/class-grades, got none"),
         ("capstone HERE/empty", "expected notebooks (.ipynb) or a folder for each student"),
@@ -375,6 +379,10 @@ def test_what_cannot_be_is_refused_in_words(tmp_path, capsys, words, said):
     (tmp_path / "blank.csv").write_text("name,id\nAnna,1\nBo,\n")
     (tmp_path / "when.csv").write_text("name,id,deadline\nAnna,1,tomorrow\n")
     (tmp_path / "class/a.ipynb").write_text(json.dumps(code()))
-    assert main(words.replace("HERE", str(tmp_path)).split()) == 2
+    (tmp_path / "linked").symlink_to("/usr/share")
+    here = lambda text: text.replace("HERE", str(tmp_path)).replace(
+        "PREFIX", sys.prefix
+    )
+    assert main(here(words).split()) == 2
     told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith("error: ") and said.replace("HERE", str(tmp_path)) in told
+    assert told.startswith("error: ") and here(said) in told
