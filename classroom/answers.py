@@ -4,9 +4,11 @@ What is found is judged; what may be an answer and cannot be told waits for a pe
 a place that is as it was released, with nothing beside it.
 """
 
+import hashlib
 import inspect
 import itertools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from classroom.homework import Homework
@@ -16,6 +18,8 @@ from vitlib.files import printable
 
 SECTION = re.compile(r"^#+[ \t]*(\d\.\d)\b", re.M)
 FENCE = re.compile(r"^[ \t]*```.*$", re.M)
+LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
+DIGEST = "([a-fghkmnpqrst]{8})?"
 FORM = re.M | re.X
 NOTHING = " \t\r\n….*_:#>-–—"
 # a function that does nothing yet, and whatever gives a name a value
@@ -34,6 +38,11 @@ class Found:
     text: str = ""
     odd: str = ""
     later: list[tuple[int, str]] = field(default_factory=list)  # may hold what it calls
+
+    @property
+    def digest(self) -> str:
+        """A mark of all that was found."""
+        return digest("\n".join([*(text for _, text in self.cells), self.text]))
 
 
 class Answers:
@@ -57,7 +66,7 @@ class Answers:
             ):
                 self.strange.append((i, kind, text, section))
 
-    def code(self, key: str, name: str, parameters: list[str]) -> Found:
+    def code(self, key: str, name: str, reference: Callable) -> Found:
         """The code cells up to the last that gives the function's name a value, stubs left out."""
         empty, bound = (re.compile(x.format(name), FORM) for x in (EMPTY, BOUND))
         blank = lambda stub: "\n" * stub[0].count("\n")
@@ -77,6 +86,7 @@ class Answers:
                 places = " and ".join(str(i) for i, _ in every)
                 odd = f"{name} is defined in cells {places}, cell {numbers[-1]} was run"
             return Found(run, _shown(run[-1][1]), odd, code[last:])
+        parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
         beside = [
             (i, text)
@@ -128,9 +138,10 @@ class Answers:
         )
 
 
-def parameters(function: object) -> list[str]:
-    """The names of a function's arguments."""
-    return [*inspect.signature(function).parameters]  # ty: ignore
+def digest(text: str) -> str:
+    """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
+    marks = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+    return marks.translate(LETTERS)
 
 
 def _plain(text: str) -> str:

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from classroom.grade import Graded, Result, Row, digest
+from classroom.answers import digest
+from classroom.grade import Graded, Result, Row
 from classroom.homework import Homework, Task
 from classroom.submissions import Submission, find, pieces
 from vitlib import (
@@ -116,7 +117,7 @@ def _graded(submissions: list[Submission], images: Tensor, labels: Tensor) -> li
     return rows
 
 
-def _read(model: torch.nn.Module, images: Tensor, labels: Tensor) -> list[Tensor]:
+def _read(model: Any, images: Tensor, labels: Tensor) -> list[Tensor]:
     """What a model's head reads of pictures and of their mirror images, less the mean of each class."""
     found, labels = [], labels[:PROBES]
     for x in (images[:PROBES], images[:PROBES].flip(-1)):
@@ -143,7 +144,7 @@ def _likeness(one: Tensor, other: Tensor) -> float:
     return max(found)
 
 
-def _model(paths: list[Path]) -> tuple[torch.nn.Module, bytes]:
+def _model(paths: list[Path]) -> tuple[Any, bytes]:
     """The ViT in what was handed in, once it is known to be within the budget, and its bytes."""
     both = {"safetensors": [], "json": []}
     for name, raw in itertools.chain(*(pieces(path, FILES) for path in paths)):
@@ -151,7 +152,7 @@ def _model(paths: list[Path]) -> tuple[torch.nn.Module, bytes]:
             if raw:
                 raise ValueError(raw)
             continue
-        both[FILES.search(name)[1].lower()].append(raw)
+        both[name.rpartition(".")[2].lower()].append(raw)
     for end, found in both.items():
         if len(found) != 1:
             fix = "hand in both files that vl.save_pretrained writes"

@@ -126,13 +126,13 @@ def _furnish(failed: list[tuple[int, *Failure]]) -> None:
     def compiled(model: Any = None, **_: Any) -> Any:
         says = "refused here; what it is given runs as it is, without it"
         failed.append((0, 0, "torch.compile", says))
-        return model or (lambda function: function)
+        return (lambda function: function) if model is None else model
 
-    def device(name: Any) -> None:
-        if name is not None and torch.device(name).type != "cpu":
-            raise RuntimeError(f"there is no {name} here: all runs on the CPU")
+    def on(device: Any) -> None:
+        if device is not None and torch.device(device).type != "cpu":
+            raise RuntimeError(f"there is no {device} here: all runs on the CPU")
 
-    torch.compile, torch.set_default_device = compiled, device
+    torch.compile, torch.set_default_device = compiled, on
 
 
 def _warm() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from classroom.answers import Answers, parameters
+from classroom.answers import Answers, Found
 from classroom.homework import Task, homework, source
 from classroom.names import slug
 from classroom.sandbox import SECONDS, Ran, Sandbox
@@ -33,8 +33,6 @@ ROUNDABOUT = r"\b(?:getattr|vars|globals|attrgetter|exec|eval|import_module|__\w
 CODE = sorted(Path(__file__).parent.glob("*.py"))  # by which it is graded
 # references share PyTorch's random numbers, so one verdict is made at a time
 _ONE = threading.Lock()
-_LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
-DIGEST = "([a-fghkmnpqrst]{8})?"
 
 
 @dataclass
@@ -220,15 +218,6 @@ def _seconds(exercise: Exercise) -> int:
     return max(SECONDS, math.ceil(TIMES * (time.thread_time() - start)))
 
 
-def digest(text: str) -> str:
-    """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
-    return (
-        hashlib.sha256(text.encode(errors="replace"))
-        .hexdigest()[:8]
-        .translate(_LETTERS)
-    )
-
-
 def _graded(
     submission: Submission,
     answers: Answers,
@@ -241,18 +230,10 @@ def _graded(
     if not submission.cells:
         return Result(None, "missing", submission.problem or "it has no cells")
     if exercise is None:
-        found = answers.words(key)
-    else:
-        found = answers.code(key, task.name, parameters(exercise.reference))
-    mark = digest("\n".join([*(text for _, text in found.cells), found.text]))
+        return _unjudged(answers.words(key), submission)
+    found = answers.code(key, task.name, exercise.reference)
     if not found.cells:
-        if found.text or found.odd:
-            kind = "missing" if found.odd else "words"
-            return Result(None, kind, found.odd, found.text, mark)
-        if submission.several:
-            says = "nothing in the notebook that was read; there are others"
-            return Result(None, "missing", says, digest=mark)
-        return Result(0, "waiting", "not answered", digest=mark)
+        return _unjudged(found, submission)
     ran = room.run(found.cells, task.name, exercise.cases, seconds)
     if "NameError" in str(ran.values) and found.later:  # of what stands below it
         ran = room.run(found.cells + found.later, task.name, exercise.cases, seconds)
@@ -261,16 +242,17 @@ def _graded(
         right = parts(task, exercise, ran) if verdict.kind in ("named", "told") else []
     share = len(right) / len(task.parts) if right else verdict.kind == "right"
     failed = left_out(ran)
-    odd = found.odd or (verdict.kind == "missing" and "it cannot be run")
+    odd = found.odd or {
+        "missing": "it cannot be run",
+        "waiting": "it returns nothing, and is no stub",
+    }.get(verdict.kind, "")
     if device := DEVICE.search(f"{verdict.says} {failed}"):
         odd = f"it asks for {device[0]}, which is not where it was graded"
-    if verdict.kind == "waiting" and not odd:
-        odd = "it returns nothing, and is no stub"
     result = Result(
         math.floor(2 * share * task.points) / 2,
         verdict.kind,
-        {"waiting": "not answered", "right": ""}.get(verdict.kind, verdict.says),
-        digest=mark,
+        "" if verdict.kind == "right" else verdict.says,
+        digest=found.digest,
         left_out=failed,
     )
     result.says += f" (right: {' and '.join(right)})" if right else ""
@@ -282,6 +264,18 @@ def _graded(
         if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", text):
             result.again = f"look again: it was asked for without {used[0]}"
     return result
+
+
+def _unjudged(found: Found, submission: Submission) -> Result:
+    """What a person reads; no points where there is nothing but a place left empty."""
+    kind, odd = "missing", found.odd
+    if found.text and not odd:
+        kind = "words"
+    elif submission.several:
+        odd = odd or "nothing in the notebook that was read; there are others"
+    if not found.text and not odd:
+        return Result(0, "waiting", "not answered", digest=found.digest)
+    return Result(None, kind, odd, found.text, found.digest)
 
 
 def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from classroom.grade import DIGEST, Graded
+from classroom.answers import DIGEST
+from classroom.grade import Graded
 from classroom.names import short_id, shown
 from classroom.sheet import read_sheet, table
 from vitlib.files import write_atomic

@@ -14,9 +14,9 @@ from classes import code
 
 from classroom import hand, report, roster
 from classroom.__main__ import main
-from classroom.answers import Answers
+from classroom.answers import Answers, digest
 from classroom.cells import run
-from classroom.grade import Graded, Ran, Result, Row, _graded, digest, judged, parts
+from classroom.grade import Graded, Ran, Result, Row, _graded, judged, parts
 from classroom.homework import NUMBERS, homework
 from classroom.names import shown, slug
 from classroom.sandbox import ROOT
