@@ -69,10 +69,7 @@ HIDDEN = {"fc1.weight": 0, "fc1.bias": 0, "fc2.weight": 1}
 SAME = {  # the book's model by other weights, or nearly
     "the book's": lambda name, x: x,
     "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
-    "q and k scaled": lambda name, x: torch.cat([2 * x[:96], x[96:192] / 2, x[192:]]) if "qkv" in name else x,
     "logits scaled": lambda name, x: 3 * x if "head" in name else x,
-    "logits shifted": lambda name, x: x + 5 * x[:1] if "head" in name else x,
-    "a step that is none": lambda name, x: x + 0.02 * x.std() * torch.linspace(0, 999, x.numel()).cos().view(x.shape),
     "mirrored": lambda name, x: x.flip(-1) if x.ndim == 4 else x,
     "noise": noisy,
     "pruned": pruned,
