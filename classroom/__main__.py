@@ -22,7 +22,12 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         check_out(args.out)
-        args.run(args, args.out or Path(f"{args.folder.resolve()}-grades"))
+        beside = (
+            f"{str(args.folder.resolve()).removesuffix('.zip')}-grades"
+            if not args.out
+            else ""
+        )
+        args.run(args, args.out or Path(beside))
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on", file=sys.stderr)
         return 130

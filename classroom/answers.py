@@ -23,11 +23,14 @@ DIGEST = "([a-fghkmnpqrst]{8})?"
 FORM = re.M | re.X
 NOTHING = " \t\r\n….*_:#>-–—"
 # a function that does nothing yet, and whatever gives a name a value
-EMPTY = r"""^def[ ]{}\([^()]*\)[^:\n]*:
-    (?:\s*(?:\.\.\.|pass\b|return(?:[ ]None)?(?=\s|\Z)|raise[ ]NotImplementedError\b.*|\#.*|\"{{3}}[^"]*\"{{3}}))+
-    \s*?(?=\n\S|\s*\Z)"""
-BOUND = r"""^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+{0}\b
-    | ^[^\#(\n]*\b{0}\b[^=(\n]*=(?!=) | \b{0}[ \t]*:= | \b(?:as|import)[ \t]+{0}\b | \[["']{0}["']\][ \t]*="""
+# (bounded and possessive: a student's text may be made to hold them up)
+EMPTY = r"""^def[ ]{}\([^()]*+\)[^:\n]*+:
+    (?:\s*+(?:\.\.\.|pass\b|return(?:[ ]None)?(?=\s|\Z)|raise[ ]NotImplementedError\b[^\n]*+
+        |\#[^\n]*+|\"{{3}}[^"]*+\"{{3}}))++
+    (?=(?:[ \t]*+\n)++\S|\s*+\Z)"""
+BOUND = r"""^[ \t]{{0,99}}(?:(?:async[ \t]+)?def|class)[ \t]+{0}\b
+    | ^[^\#(\n]{{0,200}}\b{0}\b[^=(\n]{{0,200}}=(?!=)
+    | \b{0}[ \t]?:= | \b(?:as|import)[ \t]{0}\b | \[["']{0}["']\][ \t]?="""
 
 
 @dataclass
@@ -98,7 +101,7 @@ class Answers:
     def words(self, key: str) -> Found:
         """The answer to a question in words, with what was written into cells below it."""
         head, found = (
-            re.compile(rf"^\W*answer\W*{key}\b[ \t.:*_#–—-]*", re.M | re.I),
+            re.compile(rf"^[^\w\n]*+answer[^\w\n]*+{key}\b[ \t.:*_#–—-]*", re.M | re.I),
             "",
         )
         for i, (kind, text) in self.cells:

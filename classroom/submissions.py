@@ -20,7 +20,7 @@ from vitlib.files import printable
 
 # bytes and so on of a notebook; files a student
 MOST, CELLS, BRACKETS, FILES = 20_000_000, 2_000, 500_000, 50
-TASKS = re.compile(r"^\W*(?:task |answer )?(\d)\.\d\b", re.M | re.I)
+TASKS = re.compile(r"^[^\w\n]*+(?:task |answer )?(\d)\.\d\b", re.M | re.I)
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
 HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text

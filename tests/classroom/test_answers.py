@@ -1,16 +1,20 @@
 """Answers are found wherever students write them; what cannot be told waits, and only a stub alone is no answer."""
 
 import json
+import re
 import textwrap
+import time
 
 import pytest
 from classes import code, right
 
 from classroom.__main__ import main
 from classroom.answers import Answers
+from classroom.grade import ROUNDABOUT
 from classroom.homework import homework
 from classroom.homework.notebook import TAG, released
 from classroom.sheet import read_sheet
+from classroom.submissions import TASKS
 
 WORK = homework(1)
 STUB = dict(enumerate(released(WORK)))[3][1]
@@ -157,3 +161,33 @@ def test_nothing_but_a_stub_alone_is_no_answer(graded):
         graded["wrong", "1.1"]["points"] == graded["no words", "1.5"]["points"] == "0"
     )
     assert graded["in its place", "1.5"]["points"] == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{SIGNATURE}\n    {'#' * 10**5}\n    x = 1",
+        SIGNATURE + "\n    pass" * 10**5 + "\n    x = 1",
+        SIGNATURE + "\n" * 10**6 + "    x = 1",
+        f"{SIGNATURE}\n" * 10**5,
+        "snake " * 10**6,
+        "\n" * 10**6,
+        "answer " * 10**6,
+        "### " * 10**6,
+        "conv" * 10**6,
+        f"{SIGNATURE}\n    " + '"""' * 10**6,
+        "def a(images" + " " * 10**6,
+        "``" * 10**6,
+        "def snake(" * 10**5,
+    ],
+    ids=range(13),
+)
+def test_no_text_holds_the_search_up(text):
+    start = time.process_time()
+    for kind in ("code", "markdown"):
+        answers = Answers([(kind, text)], WORK)
+        answers.code("1.1", "snake", lambda images, P: 0), answers.words("1.5")
+    for task in WORK.tasks.values():
+        re.search(f"{task.forbidden or 'x'}|{ROUNDABOUT}", text)
+    TASKS.findall(text)
+    assert time.process_time() - start < 5

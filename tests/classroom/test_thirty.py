@@ -55,6 +55,7 @@ DEEDS = {
     "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
     "surrogates": (deed("raise ValueError(chr(0xD800) + chr(27))"), "ValueError"),
 
+    "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "its place is gone"),
     "endless": ("# task 1.1\ndef make():\n    while True: pass\nsnake = make()", "cell 4, line 4: TimeoutError"),
     "folders": (deed("os.makedirs('a/' * 900)"), "PermissionError"),
     "mistaken-0": (mistaken("1.1", 0), "the first row is to go from left to right"),
@@ -65,7 +66,7 @@ FILES = {  # what is no notebook, and what is said of it
     "binary": (bytes(range(256)) * 999, "not a notebook"),
     "deep": (b"[" * 10**5, "not a notebook"),
     "no-bytes": (b"", "not a notebook"),
-    "odd": (b'{"cells": [1, null, {"source": {"a": 1}}, {"cell_type": "code", "source": [1, []]}]}', "no cell"),
+    "odd": (b'{"cells": [1, null, {"source": {"a": 1}}, {"cell_type": "code", "source": [1, []]}]}', "its place"),
     "cells": (json.dumps(code(*[""] * 2001)).encode(), "at most 2000 cells"),
     "brackets": (b'{"cells": [' + b"[]," * 10**6 + b"[]]}", "at most 2000 cells"),
 }  # fmt: skip
@@ -260,7 +261,7 @@ def test_what_is_odd_is_said(graded):
         each for each in graded[1]["diagnosis"] if each["student"] == "jupyter.ipynb"
     )
     assert (
-        line["left-out"] == "cell 4, line 23: SyntaxError: def left("
+        line["left-out"] == "cell 4, line 25: SyntaxError: def left("
         and line["kind"] == "right"
     )
 
@@ -268,7 +269,7 @@ def test_what_is_odd_is_said(graded):
 @pytest.mark.parametrize("student", DEEDS)
 def test_what_is_bad_costs_its_own_points_only(graded, student):
     points, told = of(graded, student)
-    nothing_ran = student in ("syntax", "endless")
+    nothing_ran = student in ("syntax", "endless", "blank-lines")
     assert points == ["" if nothing_ran else "0", *FULL[1:]]
     assert re.search(DEEDS[student][1], told[0]), told[0]
 
