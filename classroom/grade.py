@@ -29,7 +29,10 @@ JOBS = 2  # students at a time
 TIMES = 30  # as much computing as the reference needs, where that is more than SECONDS
 DEVICE = re.compile(r"CUDA|NVIDIA|MPS|\b(?:cuda|mps|xpu)\b")
 # ways to a function that do not name it
-ROUNDABOUT = r"\b(?:getattr|vars|globals|attrgetter|exec|eval|import_module|__\w+__)\b"
+ROUNDABOUT = (
+    r"\b(?:getattr|getmembers|vars|globals|attrgetter|methodcaller|exec|eval|import_module|pickle|"
+    r"CompilationUnit|__\w+__)\b"
+)
 CODE = sorted(Path(__file__).parent.glob("*.py"))  # by which it is graded
 # references share PyTorch's random numbers, so one verdict is made at a time
 _ONE = threading.Lock()
@@ -260,7 +263,7 @@ def _graded(
         result.points, result.answer = None, found.text
         result.says = f"{result.says}; {odd}".removeprefix("; ")
     elif result.points and task.forbidden:
-        text = "\n".join(text for _, text in found.cells)
+        text = "\n".join(text for _, text in found.cells + found.later)
         if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", text):
             result.again = f"look again: it was asked for without {used[0]}"
     return result

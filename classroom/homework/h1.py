@@ -191,7 +191,7 @@ the same tokens `(B, N, D)`, patches row by row, with one matrix product and wit
             "torch.arange(8.).reshape(1, 1, 2, 4), torch.tensor([[[[1., 0.], [0., 2.]]]]), torch.tensor([0.5])"
         ],
         "02 Is it a matrix or a convolution?",
-        forbidden=r"[Cc]onv\w{0,20}\dd|convolution(?=\()|PatchEmbed",
+        forbidden=r"[Cc]onv\w{0,20}\dd|convolution(?=\()|[Pp]atch_?[Ee]mbed|VisionTransformer",
     ),
     Task(
         "What the encoder gets",

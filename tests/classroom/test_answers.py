@@ -1,5 +1,7 @@
 """Answers are found wherever students write them; what cannot be told waits, and only a stub alone is no answer."""
 
+import contextlib
+import io
 import json
 import re
 import textwrap
@@ -81,6 +83,12 @@ WAITS = {  # what may be an answer, and is not judged
     "only for a GPU": changed(answer=DONE.replace("x = images.re", "x = images.cuda().re")),
     "nothing": [],
 }  # fmt: skip
+FIVE = "def embed(images, kernel, bias):\n    return helper(images, kernel, bias)"
+LINE = "lambda x, k, b: F.conv2d(x, k, b, stride=k.shape[2]).flatten(2).mT"
+SHORT = {  # right, by a shortcut that the task forbids, and that stands in another cell
+    "above": [("code", f"helper = {LINE}"), ("code", FIVE)],
+    "below": [("code", FIVE), ("code", f"import torch.nn.functional as F\nhelper = {LINE}")],
+}  # fmt: skip
 SAID = {  # ways to hand in one answer in words
     "in its place": changed(),
     "on the heading's line": changed((END, [("markdown", f"### Answer 1.5: {WORDS}")])),
@@ -117,14 +125,22 @@ def graded(tmp_path_factory):
         "released": released(WORK),
         "wrong": changed(answer=f"{SIGNATURE}\n    return 1"),
     }
+    many |= {
+        f"short {name}": [("code", "import torch.nn.functional as F"), *cells]
+        for name, cells in SHORT.items()
+    }
     many |= {"no words": changed(words="…")}
     for name, cells in many.items():
         saved(top / "class", name, cells)
-    assert main(["grade", str(top / "class"), "--homework", "1", "--seed", "7"]) == 0
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert (
+            main(["grade", str(top / "class"), "--homework", "1", "--seed", "7"]) == 0
+        )
     rows = read_sheet(top / "class-grades" / "diagnosis.csv", ()).rows
-    return {
+    found = {
         (row["student"].removesuffix(".ipynb"), row["task"][5:]): row for row in rows
     }
+    return found | {"said": said.getvalue()}
 
 
 @pytest.mark.parametrize("name", CODE)
@@ -141,6 +157,16 @@ def test_a_right_answer_counts_wherever_it_is(graded, name):
 def test_what_cannot_be_told_waits_and_says_why(graded, name):
     row = graded[f"waits {name}", "1.1"]
     assert row["points"] == "" and row["says"], row
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_shortcut_counts_and_a_person_is_asked_to_look(graded, name):
+    row = graded[f"short {name}", "1.3"]
+    assert row["points"] == "4", row
+    assert (
+        "short " + name + ".ipynb 1.3: look again: it was asked for without conv2d"
+        in graded["said"]
+    )
 
 
 @pytest.mark.parametrize("name", SAID)

@@ -57,6 +57,9 @@ def test_a_class_may_have_tasks_of_its_own(tmp_path, monkeypatch, request):
     [
         ("1.3", "F.conv2d(images, kernel, bias)"),
         ("1.3", "nn.LazyConv2d(3)"),
+        ("1.3", "vl.VisionTransformer(cfg).embed_patches(images)"),
+        ("1.3", "operator.methodcaller('con' + 'v2d', images)(F)"),
+        ("1.3", "[f for n, f in inspect.getmembers(F) if n == 'con' + 'v2d']"),
         ("1.3", "getattr(F, 'con' + 'v2d')"),
         ("1.3", "torch.convolution(images)"),
         ("3.1", "nn.CrossEntropyLoss(label_smoothing=eps)"),
