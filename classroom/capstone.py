@@ -160,7 +160,8 @@ def _model(paths: list[Path]) -> tuple[Any, bytes]:
     (raw,), (text,) = both.values()
     if len(raw) > BYTES:
         raise ValueError(f"expected at most {BYTES:,} bytes, got {len(raw):,}")
-    config = _config(json.loads(text))
+    card = json.loads(text)
+    config = _config(card)
     with torch.device("meta"):  # shapes alone: a card costs no memory
         parameters = count_parameters(build_model(config))
     budget = {"parameters": PARAMETERS, "multiply-accumulates a picture": MACS}
@@ -171,11 +172,15 @@ def _model(paths: list[Path]) -> tuple[Any, bytes]:
             raise ValueError(
                 f"expected at most {most:,} {name}, got {value:,}: it is out of the budget"
             )
+    if not re.fullmatch(r"\w[\w .-]{0,60}", name := str(card.get("name"))):
+        raise ValueError(
+            f"expected a plain name in the card, got {name:.60}; save it anew"
+        )
     with tempfile.TemporaryDirectory() as copy:  # what was read is what is loaded
-        Path(copy, "entry.safetensors").write_bytes(raw)
-        Path(copy, "entry.json").write_bytes(text)
+        Path(copy, f"{name}.safetensors").write_bytes(raw)
+        Path(copy, f"{name}.json").write_bytes(text)
         try:
-            return load_pretrained("entry", copy)[0], raw
+            return load_pretrained(name, copy)[0], raw
         except ValueError as error:
             raise ValueError(str(error).replace(f" in {copy}", "")) from None
 

@@ -1,5 +1,6 @@
 """The capstone: what is trained gets what it is worth; what is like another waits for a person."""
 
+import itertools
 import json
 import pickle
 import shutil
@@ -96,7 +97,6 @@ def entries(tmp_path_factory):
         return top / name
 
     save("honest", trained(0))
-    save("second", trained(2))
     save("twin", second := trained(1))
     save("twin's twin", changed(second, SAME["hidden units moved"]))
     for name, change in SAME.items():
@@ -124,6 +124,8 @@ def entries(tmp_path_factory):
         ),
     )
     save("diverged", weak)
+    card = save("a name that leads elsewhere", weak) / "mine.json"
+    card.write_text(card.read_text().replace('"mine"', '"../mine"'))
     shutil.copy(top / "honest/mine.safetensors", save("other weights", weak))
     (save("pickled", weak) / "mine.safetensors").write_bytes(
         pickle.dumps(weak.state_dict())
@@ -147,7 +149,7 @@ def entries(tmp_path_factory):
     )
     (top / "model.zip").write_bytes(b"")
     with zipfile.ZipFile(top / "zipped.zip", "w") as archive:
-        for path in (top / "honest").iterdir():
+        for path in (top / "twin").iterdir():
             archive.write(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(capstone, "NONE", 0.2), patch.setattr(capstone, "ALL", 0.9)
@@ -161,24 +163,18 @@ def accuracy(row) -> float:
 
 
 REFUSED = {
+    "a name that leads elsewhere": "expected a plain name in the card, got ../mine",
     "infinite": "finite logits", "too large": "out of the budget", "too slow": "out of the budget",
-    "diverged": "damaged", "pickled": "entry is damaged", "other weights": "sha256", "nothing": "expected one",
+    "diverged": "damaged", "pickled": "mine is damaged", "other weights": "sha256", "nothing": "expected one",
     "a card like a monster": "1024", "link": "symbolic link", "model.zip": "cannot be opened",
     "two models": "file, got 2",
 }  # fmt: skip
 
 
 def test_an_honest_checkpoint_gets_what_it_is_worth(entries):
-    """But its own copy in a zip, which waits with it."""
     entry = entries["honest"]
-    assert (
-        entry.problem
-        == "its head reads what that of the entry zipped.zip (1.00) does: is it your own training?"
-    )
-    assert 0.3 < accuracy(entry) < 0.8
-    says = f", {10 * (accuracy(entry) - 0.2) / 0.7:.1f} points by that; {entry.problem}"
-    assert entry.results["capstone"].says.endswith(says)
-    assert entries["second"].problem == "" and entries["second"].points
+    assert entry.problem == "" and 0.3 < accuracy(entry) < 0.8
+    assert abs(entry.points - 10 * (accuracy(entry) - 0.2) / 0.7) < 0.051
     names = ("honest", "twin", "twin's twin")
     assert len({entries[name].results["capstone"].digest for name in names} - {""}) == 3
 
@@ -191,10 +187,18 @@ def test_what_is_the_books_model_waits_whatever_its_weights(entries, name):
     assert "drawn10-token-s2" not in entry.problem
 
 
-def test_of_two_that_are_alike_both_wait(entries):
-    for one, other in (("twin", "twin's twin"), ("twin's twin", "twin")):
-        assert entries[one].points is None and accuracy(entries[one]) > 0.25
-        assert f"that of the entry {other} (1.00)" in entries[one].problem
+def test_those_that_are_alike_all_wait(entries):
+    """A copy of other weights, and the same files in a zip."""
+    names = ("twin", "twin's twin", "zipped.zip")
+    for one, other in itertools.permutations(names, 2):
+        entry = entries[one]
+        assert entry.points is None and accuracy(entry) > 0.25
+        assert f"the entry {other} (1.00)" in entry.problem
+        points = f"{10 * (accuracy(entry) - 0.2) / 0.7:.1f}".removesuffix(".0")
+        assert (
+            f" {points} points by that; {entry.problem}"
+            in entry.results["capstone"].says
+        )
 
 
 @pytest.mark.parametrize("name", ["forged accuracy", "wrong order"])
