@@ -55,7 +55,7 @@ DEEDS = {
     "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
     "surrogates": (deed("raise ValueError(chr(0xD800) + chr(27))"), "ValueError"),
 
-    "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "its place is gone"),
+    "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "not in its place"),
     "endless": ("# task 1.1\ndef make():\n    while True: pass\nsnake = make()", "cell 4, line 4: TimeoutError"),
     "folders": (deed("os.makedirs('a/' * 900)"), "PermissionError"),
     "mistaken-0": (mistaken("1.1", 0), "the first row is to go from left to right"),
