@@ -175,6 +175,36 @@ def test_the_waiting_process_lost_is_started_again(sandbox):
     assert verdict(sandbox, right("1.1")).kind == "right"
 
 
+LINES = """
+torch.func.grad(torch.sum)(torch.rand(3)), torch.func.jacrev(torch.sin)(torch.rand(3))
+torch.func.hessian(torch.sum)(torch.rand(3)), torch.func.vmap(torch.sin)(torch.rand(3))
+p = torch.nn.Parameter(torch.rand(3)); p.grad = torch.ones(3)
+[getattr(torch.optim, name)([p]).step() for name in ("SGD", "Adam", "AdamW", "RMSprop", "NAdam", "Adagrad")]
+torch.optim.lr_scheduler.CosineAnnealingLR(torch.optim.SGD([p]), 9).step()
+from functorch import vmap; vmap(torch.sin)(torch.rand(2))
+from torch.utils.checkpoint import checkpoint; checkpoint(torch.sin, p, use_reentrant=False)
+torch.nn.functional.scaled_dot_product_attention(*[torch.rand(1, 2, 3)] * 3)
+torch.nn.MultiheadAttention(4, 2)(*[torch.rand(1, 2, 4)] * 3)
+from einops.layers.torch import Rearrange; Rearrange("a b -> b a")(torch.rand(1, 2))
+import numpy as np; np.linalg.svd(np.random.rand(3, 3))
+import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.savefig("a.png")
+vl.language("zh"); vl.check("05.b", list); vl.hint("05.b")
+torch.save(p, "p.pt"); torch.load("p.pt")
+f = torch.compile(lambda: 1)
+torch.set_default_device("cuda")
+"""
+
+
+def test_ordinary_lines_run_and_what_cannot_is_told_in_words(sandbox):
+    cells = ["import torch\nimport vitlib as vl", *LINES.strip().splitlines()]
+    ran = sandbox.run([*enumerate(cells)], "f", [()], 30)
+    assert [says for *_, says in ran.values[0]["failed"]] == [
+        "refused here; what it is given runs as it is, without it",
+        "there is no cuda here: all runs on the CPU",
+    ]
+    assert ran.values[1]["value"] == 1 and not ran.why
+
+
 def test_nothing_is_left_running(sandbox):
     verdict(sandbox, "def snake(*a):\n    while True: pass", seconds=1)
     children = ["ps", "--ppid", str(sandbox._process.pid)]
