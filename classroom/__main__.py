@@ -7,9 +7,12 @@ from datetime import datetime
 from pathlib import Path
 
 from classroom import capstone, hand, report, roster
+from classroom.back import write_back
+from classroom.confine import check_out_of_reach
 from classroom.grade import Graded, grade, kept
 from classroom.homework import NUMBERS, Homework, homework
 from classroom.homework.notebook import write_homework
+from classroom.submissions import entries, opened
 from vitlib.files import printable, read_json, write_atomic
 from vitworkshop.cli.options import Parser, check_out
 
@@ -19,7 +22,12 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         check_out(args.out)
-        args.run(args, args.out or Path(f"{args.folder.resolve()}-grades"))
+        beside = (
+            f"{str(args.folder.resolve()).removesuffix('.zip')}-grades"
+            if not args.out
+            else ""
+        )
+        args.run(args, args.out or Path(beside))
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on", file=sys.stderr)
         return 130
@@ -44,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
             "folder",
             type=Path,
             metavar="FOLDER",
-            help="one notebook or one folder a student",
+            help="what was handed in: a folder, or the zip that Canvas or Moodle gives",
         )
         p.add_argument(
             "--out",
@@ -62,24 +70,22 @@ def _parser() -> argparse.ArgumentParser:
             type=int,
             help="draws what is hidden (default: a secret one, kept in --out)",
         )
-        text = "a table with the columns id and name; also submission (what it is called), deadline, submitted"
+        text = "a table with the columns id and name, or Canvas's gradebook or Moodle's grading worksheet"
         p.add_argument("--roster", type=Path, metavar="CSV", help=text)
         text = "what is late, as in '2026-11-30 18:00'"
         p.add_argument("--deadline", default="", metavar="TIME", help=text)
+        text = "write points and pages for the platform's upload"
+        p.add_argument("--back", type=Path, metavar="ZIP", help=text)
+        p.set_defaults(references=False)
         if run is _grade:
+            p.add_argument(
+                "--again", choices=["stopped"], default="", help="what is run once more"
+            )
             p.add_argument(
                 "--references",
                 action="store_true",
                 help="show right answers on students' pages",
             )
-        else:
-            p.add_argument(
-                "--data",
-                default="drawn10",
-                choices=[*capstone.LEVELS],
-                help="which pictures",
-            )
-            p.set_defaults(references=False)
     return parser
 
 
@@ -93,45 +99,65 @@ def _homework(args: argparse.Namespace, out: Path) -> None:
 
 
 def _grade(args: argparse.Namespace, out: Path) -> None:
-    """grade a folder of notebooks"""
+    """grade what a class handed in"""
     _report(
         args,
         out,
         homework(args.homework),
-        lambda: grade(args.folder, args.homework, out, args.seed),
+        lambda folder, people: grade(
+            folder, args.homework, out, args.seed, people, args.again
+        ),
     )
 
 
 def _capstone(args: argparse.Namespace, out: Path) -> None:
     """evaluate a folder of checkpoints"""
-    grade = lambda: capstone.grade_capstone(
-        args.folder, args.data, kept(out, args.seed)["seed"]
+    _report(
+        args,
+        out,
+        capstone.WORK,
+        lambda folder, people: capstone.grade_capstone(
+            folder, kept(out, args.seed)["seed"], people
+        ),
     )
-    _report(args, out, capstone.WORK, grade)
 
 
 def _report(
-    args: argparse.Namespace, out: Path, work: Homework, grade: Callable[[], Graded]
+    args: argparse.Namespace,
+    out: Path,
+    work: Homework,
+    grade: Callable[[Path, dict[str, str]], Graded],
 ) -> None:
-    # what a person wrote comes before the long part
-    deadline = roster.moment(args.deadline)
-    people = roster.read_roster(args.roster) if args.roster else {}
-    words = hand.read_hand(
-        out / "hand.csv", {key: task.points for key, task in work.tasks.items()}
+    check_out_of_reach(Path(__file__).parent, args.folder, out)
+    with opened(args.folder) as folder:
+        # what a person wrote comes before the long part
+        deadline = roster.moment(args.deadline)
+        names = [path.name for path in entries(folder)]
+        people = roster.read_roster(args.roster, names) if args.roster else None
+        known = people.names if people else {}
+        most = {key: task.points for key, task in work.tasks.items()}
+        words = hand.read_hand(out / "hand.csv", most, known.values())
+        if args.references and deadline and datetime.now().astimezone() < deadline:
+            raise ValueError(
+                f"expected --references after the deadline, {deadline}; leave it out until then"
+            )
+        if args.back and not (people and people.platform):
+            raise ValueError(
+                "expected for --back the --roster that Canvas gives (Grades, Export) or "
+                "Moodle (the grading worksheet), got another, or none"
+            )
+        graded = grade(folder, known)
+    rows = people.people if people else {}
+    said, pages = report.write_reports(
+        out, work, graded, rows, words, deadline, args.references
     )
-    if args.references and deadline and datetime.now().astimezone() < deadline:
-        raise ValueError(
-            f"expected --references after the deadline, {deadline}; leave it out until then"
+    print(*said, sep="\n")
+    print(f"wrote grades.csv, diagnosis.csv, class.html and feedback/ in {out}")
+    if people and args.back:
+        write_back(args.back, work, graded.rows, people, pages)
+        print(
+            f"wrote {args.back}; whoever still waits has an empty cell in it, and no page"
         )
-    print(
-        *report.write_reports(
-            out, work, grade(), people, words, deadline, args.references
-        ),
-        sep="\n",
-    )
-    print(
-        f"wrote grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/ in {out}"
-    )
 
 
 def _hand(args: argparse.Namespace, out: Path) -> None:

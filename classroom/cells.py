@@ -9,7 +9,6 @@ import inspect
 import re
 import signal
 import time
-from functools import partial
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -19,24 +18,23 @@ from IPython.core.inputtransformer2 import TransformerManager
 GOES_ON = re.compile(r"[ \t\n)\]}#]|(?:else|elif|except|finally)\b|$")
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 TIMED = re.compile(r"\A\s*%%(?:time|capture|prun)\b.*")
+TIMERS, SIGNALS = ("ITIMER_PROF", "ITIMER_REAL"), ("SIGPROF", "SIGALRM")
 Failure = tuple[int, str, str]  # the line, the error's name and what it says
 
 
-def run(text: str, where: str, space: dict[str, Any], end: float) -> list[Failure]:
-    """Run a cell's statements, each for itself and in half of the time that is left; which lines failed, and why."""
+def run(
+    text: str, where: str, space: dict[str, Any], end: float, until: float
+) -> list[Failure]:
+    """Run a cell's statements, each for itself; which lines failed, and why.
+
+    Each has half of what is left up to `end`, by what this process computes, and up to `until`, by the clock.
+    """
     # what a command gives is empty
     space |= {
         "get_ipython": MagicMock(),
         "display": MagicMock(),
     }
     statements, failed = parsed(TIMED.sub("", text))
-    limit = (
-        partial(signal.setitimer, signal.ITIMER_REAL)
-        if hasattr(signal, "setitimer")
-        else float
-    )
-    if limit is not float:
-        signal.signal(signal.SIGALRM, _late)
     for node in statements:
         if (
             isinstance(node, ast.Expr)
@@ -44,7 +42,7 @@ def run(text: str, where: str, space: dict[str, Any], end: float) -> list[Failur
         ):
             continue  # which the notebook tries, and nobody here
         try:
-            limit(max((end - time.monotonic()) / 2, 0.1))
+            _limit(end - time.process_time(), until - time.monotonic())
             code = compile(
                 ast.Module([node], []), where, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
             )
@@ -58,8 +56,17 @@ def run(text: str, where: str, space: dict[str, Any], end: float) -> list[Failur
             failed.append(
                 (node.lineno, type(error).__name__, " ".join(str(error).split())[:160])
             )
-        limit(0)
+        _limit(0, 0)
     return sorted(failed)
+
+
+def _limit(*left: float) -> None:
+    """Raise a TimeoutError after half of the seconds that are left of each kind; 0 ends that."""
+    if hasattr(signal, "setitimer"):
+        for kind, name, seconds in zip(TIMERS, SIGNALS, left, strict=True):
+            signal.signal(getattr(signal, name), _late)
+            half = max(seconds / 2, 0.1) if seconds else 0
+            signal.setitimer(getattr(signal, kind), half)
 
 
 def _late(*_: Any) -> None:

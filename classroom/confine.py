@@ -11,26 +11,28 @@ import struct
 import sys
 from pathlib import Path
 
-DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, other processes, the network, …
-    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281), "socket": (41, 198),
-    "socketpair": (53, 199), "io_uring_setup": (425, 425), "ptrace": (101, 117), "kcmp": (312, 272),
-    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),
-    "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424), "tkill": (200, 130),
-    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setns": (308, 268), "unshare": (272, 97),
-    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "mount": (165, 40),
-    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "chroot": (161, 51),
-    # … memory and messages that outlive a process or are outside its limits
-    "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186),
-    "semget": (64, 190), "mq_open": (240, 180),
-    # … and what Landlock leaves open: whose turn it is, and what files are called and allow
-    "setpriority": (141, 140), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
-    "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30),
-    "migrate_pages": (256, 238), "move_pages": (279, 239), "open_by_handle_at": (304, 265), "chmod": (90, None),
-    "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None), "fchown": (93, 55),
-    "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7), "setxattrat": (463, 463), "utime": (132, None), "utimes": (235, None),
-    "utimensat": (280, 88), "futimesat": (261, None),
-}  # fmt: skip
+# system calls that are denied, by their numbers on x86_64 and aarch64: new processes and programs, other processes,
+# the network; memory and messages that outlive a process or are outside its limits; and what Landlock leaves open,
+# whose turn it is, and what files are called and allow
+DENIED = """
+fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, socket 41 198,
+socketpair 53 199, io_uring_setup 425 425, ptrace 101 117, kcmp 312 272,
+process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440,
+pidfd_open 434 434, pidfd_getfd 438 438, pidfd_send_signal 424 424, tkill 200 130,
+rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, setns 308 268, unshare 272 97,
+bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, mount 165 40,
+keyctl 250 219, add_key 248 217, request_key 249 218, chroot 161 51,
+
+memfd_create 319 279, memfd_secret 447 447, shmget 29 194, msgget 68 186,
+semget 64 190, mq_open 240 180,
+
+setpriority 141 140, sched_setaffinity 203 122, sched_setscheduler 144 119,
+sched_setparam 142 118, sched_setattr 314 274, ioprio_set 251 30,
+migrate_pages 256 238, move_pages 279 239, open_by_handle_at 304 265, chmod 90 -,
+fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55,
+lchown 94 -, fchownat 260 54, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7,
+setxattrat 463 463, utime 132 -, utimes 235 -, utimensat 280 88, futimesat 261 -
+"""
 # allowed on the process itself
 OWN = {
     "kill": (62, 129),
@@ -41,6 +43,7 @@ CLONE, CLONE3, FCNTL, PRCTL = (56, 220), (435, 435), (72, 25), (157, 167)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ALLOW, EPERM, ENOSYS, KILL = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
 
+PATIENCE = 6  # times the seconds of computing may pass by the clock
 ALL_OPEN = [
     "files outside",
     "the network",
@@ -108,6 +111,22 @@ def confine(
     return open_still + ([] if _seccomp(libc) else ["the network", "other processes"])
 
 
+def places() -> list[str]:
+    """What is readable to students' code, beside the library: the system's and Python's own."""
+    return [*filter(os.path.exists, (*SYSTEM, sys.prefix, sys.base_prefix))]
+
+
+def check_out_of_reach(*paths: Path) -> None:
+    """Refuse a class, its answers or its grades where students' code could read them."""
+    for path in paths:
+        for place in places():
+            if path.resolve().is_relative_to(Path(place).resolve()):
+                raise ValueError(
+                    f"expected {path} where students' code cannot read, got it in {place}; "
+                    f"move it, to {Path.home() / 'class'} say"
+                )
+
+
 def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
     """Mount a file system in memory on the folder, seen by this process alone, and gone with it."""
     user, group = os.getuid(), os.getgid()
@@ -140,8 +159,7 @@ def _landlock(libc: ctypes.CDLL, folder: Path, readable: Path, writes: bool) -> 
     own = (
         READ_FILE | READ_DIR | writes * (WRITE_FILE | REMOVE_FILE | MAKE_REG | TRUNCATE)
     )
-    paths = [*SYSTEM, sys.prefix, sys.base_prefix, readable]
-    allowed = dict.fromkeys(filter(os.path.exists, paths), READ_FILE | READ_DIR)
+    allowed = dict.fromkeys([*places(), readable], READ_FILE | READ_DIR)
     for path, rights in (
         allowed | {folder: own, "/dev/null": READ_FILE | WRITE_FILE}
     ).items():
@@ -172,9 +190,9 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
         (0x35, 0, 1, 0x40000000),
         end(EPERM),
     ]
-    for numbers in DENIED.values():
-        if numbers[column] is not None:
-            code += [(0x15, 0, 1, numbers[column]), end(EPERM)]
+    for call in DENIED.split(","):
+        if (number := call.split()[1 + column]) != "-":
+            code += [(0x15, 0, 1, int(number)), end(EPERM)]
     # libraries then take clone, whose flags can be read
     code += [
         (0x15, 0, 1, CLONE3[column]),

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from classroom import capstone
-from classroom.homework import NUMBERS, make_references, source
+from classroom.homework import NUMBERS, source
 from classroom.homework.notebook import write_homework
 from page import edition as composed
 from page.address import chapters
@@ -190,7 +190,6 @@ def publish(name: str, fill: Callable[[Path], object]) -> None:
 def main(arguments: list[str]) -> None:
     """Writes both editions."""
     language(chosen(arguments))
-    make_references()
     for edition in ("student", "instructor"):
         publish(edition, partial(write, edition=edition))
 

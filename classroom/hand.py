@@ -5,15 +5,18 @@ read. Once the answer has changed, its points are not used, and the table says s
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from classroom.grade import DIGEST, Graded
-from classroom.names import matched, shown
+from classroom.answers import DIGEST
+from classroom.grade import Graded
+from classroom.names import short_id, shown
 from classroom.sheet import read_sheet, table
 from vitlib.files import write_atomic
 
 COLUMNS = ("student", "task", "points", "comment", "answer")
+NEW = ("student", "name", *COLUMNS[1:])
 LATE = "late"  # stands for a task, and takes points away
 
 
@@ -28,10 +31,12 @@ class Word:
     answer: str
 
 
-def read_hand(path: Path, most: dict[str, int]) -> list[Word]:
-    """The rows on these tasks that say something; none where there is no file."""
+def read_hand(
+    path: Path, most: dict[str, int], known: Iterable[str] = ()
+) -> list[Word]:
+    """The rows on these tasks that say something; none where there is no file. Names may be `known`."""
     found: dict[tuple[str, ...], Word] = {}
-    for row in read_sheet(path, COLUMNS).rows if path.exists() else ():
+    for row in read_sheet(path, COLUMNS, known).rows if path.exists() else ():
         key = re.sub(r"^task\s*", "", row["task"].casefold()).replace(",", ".")
         if re.fullmatch(r"[1-4]\.\d|capstone", key) and not any(
             key[:2] == other[:2] for other in most
@@ -78,13 +83,10 @@ def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
 
     Of words without a digest, `seen` keeps that of the answer which was there when they were first read.
     """
-    keys = [row.key for row in graded.rows]
-    meant = {
-        word.student: next(iter(matched([word.student], keys)), "") for word in words
-    }
+    keys = {short_id(row.key) for row in graded.rows}
     for row in graded.rows:
         own = sorted(
-            (w for w in words if meant[w.student] == row.key),
+            (w for w in words if short_id(w.student) == short_id(row.key)),
             key=lambda word: word.answer,
         )
         row.penalty, row.comment = next(
@@ -105,26 +107,25 @@ def apply(words: list[Word], graded: Graded, seen: dict[str, str]) -> list[str]:
                 (word.comment for word in fits[::-1] if word.comment), ""
             )
             if given:
-                result.points = given[-1]
+                result.points, result.again = given[-1], ""
             elif old:
                 result.again = f"look again: the answer is another than the one that got {old[-1]:g}"
     return [
         f"in hand.csv, and nobody's: {shown(w.student)}"
         for w in words
-        if not meant[w.student]
+        if short_id(w.student) not in keys
     ]
 
 
 def add_rows(path: Path, rows: list[dict[str, str]]) -> int:
-    """Add rows of student, task and digest to a person's file, which else stays as it is; how many."""
+    """Add rows of student, name, task and digest to a person's file, which else stays as it is; how many."""
     if not path.exists():
-        write_atomic(path, table([COLUMNS]))
-    sheet, before = read_sheet(path, COLUMNS), path.read_bytes()
-    new = [
-        each
-        for each in rows
-        if not any(each.items() <= row.items() for row in sheet.rows)
-    ]
+        write_atomic(path, table([NEW]))
+    names = [each["name"] for each in rows]
+    sheet, before = read_sheet(path, COLUMNS, names), path.read_bytes()
+    mark = lambda row: (short_id(row["student"]), row["task"], row["answer"])
+    there = {mark(row) for row in sheet.rows}
+    new = [each for each in rows if mark(each) not in there]
     text = table(
         ([each.get(column, "") for column in sheet.columns] for each in new),
         sheet.delimiter,

@@ -1,15 +1,21 @@
-"""What something handed in is called: shown so that a person can tell any two names apart, and matched by one rule."""
+"""What something handed in is called: shown so that a person can tell any two names apart; and whose it is."""
 
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import partial
 
 # what prints nothing, though Python calls it printable; and "{", which begins what is written in its place
 BLANK = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0"
 HIDDEN = re.compile("[{" + BLANK + "]|^ | $|(?<= ) ")
 ENDING = re.compile(r"\.(ipynb|zip|py)(\.txt|\.json)?$", re.I)
-MOODLE = re.compile(r"_\d+_assignsubmission_\w+$")
+# doejane_LATE_1234_56789_homework-1-2.ipynb; Jane Doe_81_assignsubmission_file_, a folder, or before the file's name
+CANVAS = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<id>\d+)_(?P<order>\d+)_(?P<file>.+)")
+MOODLE = re.compile(
+    r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)"
+)
+WORDS = re.compile("[A-Za-z0-9]+")
 bare = partial(ENDING.sub, "")  # a name without the ending of a file
 
 
@@ -31,22 +37,34 @@ def slug(key: str) -> str:
     return plain if plain == key else f"{plain}-{_short(key, 8)}"
 
 
-def folded(key: str) -> str:
-    """A name without case, composition, invisible letters, ending, and what Moodle appends."""
-    text = MOODLE.sub("", bare(re.sub("{[^}]*}", "", key)))
-    return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
+def packed(name: str) -> re.Match | None:
+    """What Canvas or Moodle put into the name of a file or folder: `name`, `id`, and the student's own `file`."""
+    return MOODLE.fullmatch(name) or CANVAS.fullmatch(name)
 
 
-def matched(names: list[str], keys: list[str]) -> dict[str, str]:
-    """For each key the name, of those that a person wrote, that means it: to the letter, else but for the ending,
-    else `folded`; where two could be meant, none is."""
-    found: dict[str, str] = {}
-    for same in (str, bare, folded):
-        for name in names:
-            like = [key for key in keys if same(key) == same(shown(name))]
-            rivals = [
-                other for other in names if same(shown(other)) == same(shown(name))
-            ]
-            if len(like) == len(rivals) == 1:
-                found[like[0]] = name
+def whose(names: list[str], people: Iterable[str]) -> dict[str, list[str]]:
+    """For each name of what was handed in whose it is, as ids: by the platform's number, else by what is in it.
+
+    Without `people` it is the platform's number, or the name itself.
+    """
+    ids = {short_id(id_): id_ for id_ in people}
+    ours = 2 * sum(packed(name) is not None for name in names) > len(names)
+    found: dict[str, list[str]] = {}
+    for name in names:
+        by, text = packed(name), bare(name)
+        if not ids:
+            found[name] = [by["id"] if by and ours else shown(name)]
+            continue
+        if by:
+            text = by["name"] + " " + by["file"]
+        # a short number is a homework's
+        words = [word for word in WORDS.findall(text) if len(word) > 3 or word == text]
+        words = [by["id"]] if by and short_id(by["id"]) in ids else words
+        known = [ids[short_id(word)] for word in words if short_id(word) in ids]
+        found[name] = [*dict.fromkeys(known)]
     return found
+
+
+def short_id(id_: str) -> str:
+    """An id as it is compared: without capitals, and without the zeros that spreadsheets take away."""
+    return id_.casefold().lstrip("0")

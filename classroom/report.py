@@ -27,12 +27,12 @@ def write_reports(
     out: Path,
     work: Homework,
     graded: Graded,
-    people: dict,
+    people: dict[str, dict[str, str]],
     words: list[hand.Word],
     deadline: datetime | None = None,
     references: bool = False,
-) -> list[str]:
-    """Write grades.csv, diagnosis.csv, canvas.csv, moodle.csv, class.html and feedback/; what a teacher should know.
+) -> tuple[list[str], dict[str, str]]:
+    """Write grades.csv, diagnosis.csv, class.html and feedback/; what a teacher should know, and students' pages.
 
     Names of people and what stands in hand.csv are put into the rows; `references` shows right answers on the pages.
     """
@@ -42,40 +42,68 @@ def write_reports(
         len(graded.left_out),
     )
     last = read_json(file, "delete it") if file.exists() else {"points": {}, "seen": {}}
-    odd = [f"{count + left} in the folder: {count} graded, {left} left out"]
+    odd = [f"{count} graded, {left} left out"]
     if still := ", ".join(graded.open_still):
         fix = "grade on Linux, or where nothing of value is within reach"
         odd.append(f"this system cannot forbid students' code: {still}; {fix}")
     odd += [f"left out, {why}: {name}" for name, why in graded.left_out.items()]
-    odd += roster.apply(people, graded, work.tasks, deadline) + hand.apply(
-        words, graded, last["seen"]
-    )
+    odd += roster.apply(people, graded, work.tasks, deadline)
+    odd += hand.apply(words, graded, last["seen"])
+    pages = {}
     for row in graded.rows:
-        odd += [f"{row.key}: {said}" for said in (row.problem, row.late) if said]
+        odd += [f"{_who(row)}: {said}" for said in (row.problem, row.late) if said]
         odd += [
-            f"{row.key} {key}: {result.again}"
+            f"{_who(row)} {key}: {result.again}"
             for key, result in row.results.items()
             if result.again
         ]
+        pages[row.key] = _page(work, row, references)
         write_atomic(
-            out / "feedback" / f"{slug(row.key)}.html",
-            _page(work, row, references).encode(),
+            out / "feedback" / f"{slug(row.key)}.html", pages[row.key].encode()
         )
+    odd += _identical(graded.rows)
     points = {row.key: _points(row) for row in graded.rows}
     odd += _changes(last["points"], points)
+    waits = [row for row in graded.rows if row.open]
+    if waits:
+        count = sum(len(row.open) for row in waits)
+        odd.append(
+            f"{count} answers of {len(waits)} students wait for you: see class.html"
+        )
     _write_tables(out, work, graded.rows)
     write_atomic(out / "class.html", _class(work, graded.rows, odd).encode())
-    waits = (
-        (row.key, key, row.results[key].digest)
-        for row in graded.rows
-        for key in row.open
-    )
     open_ = [
-        {"student": who, "task": f"task {key}", "answer": mark}
-        for who, key, mark in waits
+        {
+            "student": row.key,
+            "name": row.name,
+            "task": f"task {key}",
+            "answer": row.results[key].digest,
+        }
+        for row in waits
+        for key in row.open
     ]
     write_json(file, {"points": points, "seen": last["seen"], "open": open_})
-    return odd
+    return odd, pages
+
+
+def _who(row: Row) -> str:
+    return f"{row.key} {row.name}".strip()
+
+
+def _identical(rows: list[Row]) -> list[str]:
+    """Whose notebooks hold the same cells, if something in them was answered."""
+    alike: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.same and any(
+            r.kind not in ("waiting", "missing") for r in row.results.values()
+        ):
+            alike.setdefault(row.same, []).append(row)
+    # who handed in one file together is no news
+    return [
+        f"identical notebooks: {', '.join(map(_who, some))}"
+        for some in alike.values()
+        if len({row.file for row in some}) > 1
+    ]
 
 
 def _points(row: Row) -> dict[str, str]:
@@ -106,13 +134,13 @@ def _changes(before: dict, now: dict) -> list[str]:
 
 
 def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
-    """Those for a teacher, and those that a school's system imports."""
+    """Those for a teacher."""
     heads = [f"task {key}" for key in work.tasks]
     grades: list[list] = [
-        ["student", "id", "name", *heads, *"late penalty total of open problem".split()]
+        ["student", "name", *heads, *"late penalty total of open problem".split()]
     ]
     told: list[list] = [
-        "student task points of kind says left-out words comment answer".split()
+        "student name task points of kind says left-out words comment answer".split()
     ]
     for row in rows:
         points = [
@@ -126,32 +154,14 @@ def _write_tables(out: Path, work: Homework, rows: list[Row]) -> None:
             " ".join(row.open),
             row.problem,
         ]
-        grades.append([row.key, row.id, row.name, *points, *rest])
+        grades.append([row.key, row.name, *points, *rest])
         for got, (key, r) in zip(points, row.results.items(), strict=True):
-            of = [row.key, f"task {key}", got, work.tasks[key].points]
+            of = [row.key, row.name, f"task {key}", got, work.tasks[key].points]
             told.append(
                 [*of, r.kind, r.says, r.left_out, r.answer, r.comment, r.digest]
             )
     write_atomic(out / "diagnosis.csv", table(told))
     write_atomic(out / "grades.csv", table(grades))
-    canvas: list[list] = [
-        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", work.name]
-    ]
-    canvas.append(["    Points Possible", "", "", "", "", work.points])
-    moodle: list[list] = [["ID number", "Full name", work.name, "Feedback"]]
-    for row in (
-        row for row in rows if row.id
-    ):  # who is not on the roster cannot be imported
-        said = [
-            f"{key}: {r.says or FARED[r.kind]}. {r.comment}".strip()
-            for key, r in row.results.items()
-        ]
-        canvas.append([row.name, "", row.id, "", "", row.total])
-        moodle.append(
-            [row.id, row.name, row.total, " ".join([*said, row.comment]).strip()]
-        )
-    write_atomic(out / "canvas.csv", table(canvas))
-    write_atomic(out / "moodle.csv", table(moodle))
 
 
 def _tags(name: str, *texts: str) -> str:
@@ -175,7 +185,7 @@ def _class(work: Homework, rows: list[Row], odd: list[str]) -> str:
     """The class's page: the commonest mistakes, how each task fared, the answers in words, what is odd."""
     mean = sum(row.total for row in rows) / len(rows)
     told = [
-        (row.key, key, r.says, FARED[r.kind])
+        (_who(row), key, r.says, FARED[r.kind])
         for row in rows
         for key, r in row.results.items()
     ]
@@ -202,7 +212,10 @@ def _class(work: Homework, rows: list[Row], odd: list[str]) -> str:
         for row in rows:
             if answer := row.results[key].answer:
                 parts += [
-                    _tags("p", f"{row.key}: {_points(row)[key]}"),
+                    _tags(
+                        "p",
+                        f"{_who(row)}: {_points(row)[key]} {r.says if (r := row.results[key]).kind != 'words' else ''}",
+                    ),
                     _tags("pre", answer),
                 ]
     lines = [line[:3] for line in told if line[3] in ("stopped", "failed", "not found")]

@@ -1,15 +1,36 @@
-"""Who is in the class: names and numbers for the submissions, who handed in nothing, and what came late."""
+"""Who is in the class, whose each file is, who handed in nothing, and what came late.
+
+A person is known by an id: the number that Canvas or Moodle puts into the names of files, or the school's own, if it
+stands there. A roster is a table of ids and names, or what Canvas exports as its gradebook, Moodle as its worksheet.
+"""
 
 import contextlib
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from classroom.grade import Graded, Result, Row, digest
-from classroom.names import matched, shown
-from classroom.sheet import read_sheet
+from classroom.grade import Graded, Result, Row
+from classroom.sheet import Sheet, read_sheet
 
 DAYS, TIMES = ("%Y-%m-%d", "%d.%m.%Y"), ("%H:%M", "%H:%M:%S", "%H:%M:%S%z")
+IDS = ("identifier", "id", "学号", "student id")
+NAMES = ("name", "student", "full name", "姓名", "student name")
+
+
+@dataclass
+class Roster:
+    """The people of a class by their ids, each with the row that tells of them, and the table that they stand in."""
+
+    people: dict[str, dict[str, str]]
+    sheet: Sheet
+    platform: str = ""  # whose table it is
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names by ids."""
+        return {id_: row["name"] for id_, row in self.people.items()}
 
 
 def moment(text: str) -> datetime | None:
@@ -24,36 +45,52 @@ def moment(text: str) -> datetime | None:
     return None
 
 
-def read_roster(path: Path) -> dict[str, dict[str, str]]:
-    """People by what their submission is called, by default their name."""
-    people: dict[str, dict[str, str]] = {}
-    for row in read_sheet(path, ("id", "name")).rows:
+def read_roster(path: Path, handed_in: Iterable[str]) -> Roster:
+    """A roster, in the letters in which its names are those of what was handed in."""
+    sheet = read_sheet(path, (), handed_in)
+    columns = {*sheet.columns}
+    platform = (
+        "moodle"
+        if "identifier" in columns
+        else "canvas"
+        if "sis login id" in columns
+        else ""
+    )
+    found = Roster({}, sheet, platform)
+    id_column, name_column = (
+        next((c for c in some if c in columns), "") for some in (IDS, NAMES)
+    )
+    if not id_column or not name_column:
+        got = ", ".join(sheet.columns)
+        raise ValueError(
+            f"expected the columns id and name in {path}, got {got}; add them"
+        )
+    for row in sheet.rows:
+        row["name"], id_ = row[name_column], row[id_column]
+        id_ = re.sub(r"^\D+(?=\d+$)", "", id_) if platform == "moodle" else id_
         moment(row.get("deadline", "")), moment(row.get("submitted", ""))
-        if not row["id"]:
+        if not id_ and platform == "canvas":
+            continue  # what the tasks are worth
+        if not id_:
             raise ValueError(
                 f"expected an id in row {row['row']} of {path}, got none; fill it in"
             )
-        if (
-            people.setdefault(name := row.get("submission") or row["name"], row)
-            is not row
-        ):
-            fix = "say their submission in a column"
-            raise ValueError(f"expected one row for {name} in {path}, got two; {fix}")
-    return people
+        row["key"] = id_
+        if found.people.setdefault(id_, row) is not row:
+            raise ValueError(
+                f"expected one row for {id_} in {path}, got two; delete one"
+            )
+    return found
 
 
 def apply(
     people: dict, graded: Graded, tasks: Iterable[str], deadline: datetime | None
 ) -> list[str]:
     """Give the rows their names, add those of whoever handed in nothing, say what is late; what is odd, in words."""
-    meant, odd = matched([*people], [row.key for row in graded.rows]), []
+    odd = []
     for row in graded.rows:
-        person = (
-            people[meant[row.key]]
-            if row.key in meant
-            else {"id": "" if people else row.key}
-        )
-        row.name, row.id = person.get("name") or row.key, person["id"]
+        person = people.get(row.key, {})
+        row.name = person.get("name", "")
         told = moment(person.get("submitted", ""))
         came, by = (
             (told, "roster")
@@ -63,18 +100,10 @@ def apply(
         due = moment(person.get("deadline", "")) or deadline
         hours = (came - due).total_seconds() / 3600 if due else 0
         row.late = f"{hours:.1f} h late by the {by}" if hours > 0 else ""
-        odd += (
-            [f"in no row of the roster: {row.key}"]
-            if people and row.key not in meant
-            else []
-        )
-    for name in [name for name in people if name not in meant.values()]:
-        nothing = {
-            key: Result(0, "nothing", "nothing handed in", digest=digest(""))
-            for key in tasks
-        }
-        graded.rows.append(
-            Row(shown(name), nothing, name=people[name]["name"], id=people[name]["id"])
-        )
-        odd.append(f"in the roster, and nothing handed in: {shown(name)}")
+        odd += [f"nobody's of the roster: {row.key}"] if people and not person else []
+    there = {row.key for row in graded.rows}
+    for id_ in (id_ for id_ in people if id_ not in there):
+        nothing = {key: Result(None, "nothing", "nothing handed in") for key in tasks}
+        graded.rows.append(Row(id_, nothing, name=people[id_]["name"]))
+        odd.append(f"nothing handed in, and no points: {id_} {people[id_]['name']}")
     return odd

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from classroom.confine import ALL_OPEN
+from classroom.confine import ALL_OPEN, PATIENCE
 from classroom.wire import pack, unpack
 
 ROOT = Path(__file__).parent.parent
-SECONDS = 10  # for the cells and all calls of a task
+SECONDS = 10  # of computing, for the cells and all calls of a task
 CHILD = [sys.executable, "-s", "-m", "classroom.child"]
 CAN_FORK = sys.platform == "linux"  # elsewhere a process is started for each task
 
@@ -54,7 +54,7 @@ class Sandbox:
         cases: list[tuple],
         seconds: int = SECONDS,
     ) -> Ran:
-        """Run cells and then the function of this name on each case, for some seconds at most.
+        """Run cells, then the function of this name on each case, for some seconds of computing at most.
 
         An OSError is this machine's, a full disk, say: nothing is known of the answer then, and the next one is run as
         usual.
@@ -84,7 +84,9 @@ class Sandbox:
         job = json.dumps({"folder": folder, "seconds": seconds}).encode()
         try:
             socket.send_fds(self._line, [job], [stream.fileno() for stream in streams])
-            self._line.settimeout(seconds + 120)  # in which it may begin, too
+            self._line.settimeout(
+                PATIENCE * seconds + 120
+            )  # in which it may begin, too
             end = json.loads(self._line.recv(65536))
         except (OSError, ValueError):  # nobody's code should be able to do that
             self.close()
@@ -92,7 +94,7 @@ class Sandbox:
                 "the process for students' code was lost; try  python -m classroom.child"
             ) from None
         self.open_still = end["open"]
-        return _in_words(end["late"], end["code"], seconds)
+        return _in_words(end["late"], end["slept"], end["code"], seconds)
 
 
 @contextlib.contextmanager
@@ -145,12 +147,13 @@ def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
         and time.monotonic() - start < 120
     ):
         time.sleep(0.05)
+    slept = False
     try:
-        return _in_words(False, process.wait(seconds), seconds)
+        process.wait(PATIENCE * seconds)
     except subprocess.TimeoutExpired:
+        slept = True
         process.kill()
-        process.wait()
-        return _in_words(True, 0, seconds)
+    return _in_words(False, slept, process.wait(), seconds)
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -162,9 +165,12 @@ def _environment(home: str) -> dict[str, str]:
     }
 
 
-def _in_words(late: bool, code: int, seconds: int) -> str:
-    if late:
-        return f"still running after {seconds} seconds, stopped"
+def _in_words(late: bool, slept: bool, code: int, seconds: int) -> str:
+    """Why a process ended too early: its time for computing, or by the clock, or by itself."""
+    if slept and not late:
+        return f"still running after {PATIENCE * seconds} seconds by the clock, stopped"
+    if late and code:
+        return f"still running after {seconds} seconds of computing, stopped"
     if code < 0:
         with contextlib.suppress(ValueError):
             return f"its process crashed ({signal.Signals(-code).name})"

@@ -8,17 +8,19 @@ import json
 import os
 import re
 import stat
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
-from classroom.homework.notebook import ANSWER
-from classroom.names import ENDING, shown
+from classroom.names import CANVAS, ENDING, shown, whose
 from vitlib.files import printable
 
 # bytes and so on of a notebook; files a student
 MOST, CELLS, BRACKETS, FILES = 20_000_000, 2_000, 500_000, 50
+TASKS = re.compile(r"^[^\w\n]*+(?:task |answer )?(\d)\.\d\b", re.M | re.I)
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
 HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text
@@ -28,31 +30,36 @@ Cell = tuple[str, str]  # its kind, its text
 class Submission:
     """What one student handed in."""
 
-    key: str  # its name in the folder, as it is shown
-    path: Path
+    key: str  # an id; of whom nobody knows, its name in the folder
+    paths: list[Path]  # the later ones last
     digest: str = ""
     date: float = 0.0  # when the newest of its files was written
     problem: str = ""
+    several: bool = False  # notebooks with tasks of it
     cells: list[Cell] = field(default_factory=list)
 
     def read(self, homework: int) -> None:
         """Read the notebook that has most of a homework's tasks, the newest of them; say what else is there."""
         best, last, several, others, problems, odd = -1, "", 0, set(), [], []
-        for name, raw in _pieces(self.path):
+        for name, raw in itertools.chain(
+            *(pieces(path, NOTEBOOK) for path in self.paths)
+        ):
             try:
                 cells = _cells(raw)
             except ValueError as error:
-                where = "" if name == self.key else f"{name}: "
+                alone = [shown(path.name) for path in self.paths] == [name]
+                where = "" if alone else f"{name}: "
                 problems += [f"{where}{error}"] if str(error) else []
                 odd += [] if str(error) else [name]
                 continue
             text = "\n".join(text for _, text in cells)
-            tasks = re.findall(rf"^[ \t]*(?:# task |{ANSWER})(\d)\.\d", text, re.M)
+            tasks = TASKS.findall(text)
             others |= {*tasks}
             if (count := tasks.count(str(homework))) >= best:
                 best, self.cells, last = count, cells, name
             several += count > 0
-        if several > 1:
+        self.several = several > 1
+        if self.several:
             problems.append(
                 f"{several} notebooks have tasks of it, {last} is what was read"
             )
@@ -66,66 +73,89 @@ class Submission:
             )
         self.problem = printable("; ".join(problems))[:1000]
 
-    def code(self, number: str, name: str) -> list[tuple[int, str]]:
-        """The code cells, with their numbers, up to the last that has a task's line or else defines its function."""
-        code = [
-            (i, text) for i, (kind, text) in enumerate(self.cells, 1) if kind == "code"
-        ]
-        line = rf"^[ \t]*#[ \t]*task[ \t]+{re.escape(number)}\b"
-        for found in (
-            line,
-            rf"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+)?{name}\b[ \t]*[(=:]",
-        ):
-            ends = [
-                n
-                for n, (_, text) in enumerate(code, 1)
-                if re.search(found, text, re.M | re.I)
-            ]
-            if ends:
-                return code[: ends[-1]]
-        return []
 
-    def words(self, number: str) -> str:
-        """The answer in words to a question, with what was written into cells below it."""
-        for i, (_, text) in reversed([*enumerate(self.cells, 1)]):
-            head, _, answer = text.partition("\n")
-            if head.strip().strip("#").strip() == f"Answer {number}":
-                below = itertools.takewhile(
-                    lambda cell: cell[0] != "code" and cell[1][:1] != "#",
-                    self.cells[i:],
-                )
-                whole = "\n\n".join(
-                    [answer.strip().strip("…"), *(text for _, text in below)]
-                )
-                return "\n".join(map(printable, whole.strip()[:5000].split("\n")))
-        return ""
+def find(
+    folder: Path, people: dict[str, str]
+) -> tuple[list[Submission], dict[str, str]]:
+    """What each of `people`, ids with names, handed in: folders, notebooks, zips and files of Python in a folder.
 
-
-def find(folder: Path) -> tuple[list[Submission], dict[str, str]]:
-    """The folders, notebooks, zips and files of Python in a folder; why what else lies there is no submission."""
-    if not folder.is_dir():
-        raise ValueError(
-            f"expected a folder of submissions, got {folder}; give the one they are in"
-        )
-    found, left_out = [], {}
-    for path in sorted(folder.iterdir()):
+    What nobody of them handed in comes after it, by its own name; and why what else lies there is no submission.
+    """
+    there, paths, left_out = entries(folder), [], {}
+    owners = whose([path.name for path in there], people)
+    for path in there:
         if HIDDEN.search(path.name):
             left_out[shown(path.name)] = "hidden, made by a computer"
-        elif ENDING.search(path.name) or path.is_dir() or path.is_symlink():
-            digest, dates = hashlib.sha256(), [*map(_date, _files(path)), 0.0]
-            for name, raw in _pieces(path):
-                digest.update(name.encode(errors="surrogatepass") + b"\0")
-                digest.update(raw if isinstance(raw, bytes) else raw.encode())
-            found.append(
-                Submission(shown(path.name), path, digest.hexdigest(), max(dates))
-            )
+        elif (
+            ENDING.search(path.name)
+            or path.is_dir()
+            or path.is_symlink()
+            or owners[path.name]
+            and people
+        ):
+            paths.append(path)
         else:
             left_out[shown(path.name)] = "no notebook, folder or zip"
-    if not found:
+    if not paths:
         raise ValueError(
             f"expected notebooks (.ipynb) or a folder for each student in {folder}, got none"
         )
-    return found, left_out
+    found: dict[str, Submission] = {}
+    for path in sorted(paths, key=_order):
+        for key in owners[path.name] or [shown(path.name)]:
+            found.setdefault(key, Submission(key, [])).paths.append(path)
+    for each in found.values():
+        digest, dates = hashlib.sha256(), [0.0]
+        for path in each.paths:
+            dates += map(_date, _files(path))
+            for name, raw in pieces(path, NOTEBOOK):
+                digest.update(name.encode(errors="surrogatepass") + b"\0")
+                digest.update(raw if isinstance(raw, bytes) else raw.encode())
+        each.digest, each.date = digest.hexdigest(), max(dates)
+    order = [*people, *sorted(found)]
+    return sorted(found.values(), key=lambda each: order.index(each.key)), left_out
+
+
+def entries(folder: Path) -> list[Path]:
+    """What lies in a folder of submissions."""
+    if not folder.is_dir():
+        raise ValueError(
+            f"expected a folder of submissions or a platform's zip, got {folder}; give the one they are in"
+        )
+    return sorted(folder.iterdir())
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """A folder of submissions as it is; a platform's zip as a folder, for a while."""
+    if path.suffix.lower() != ".zip" or not path.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="class-") as folder:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for info in archive.infolist():
+                    parts = [
+                        part for part in info.filename.split("/") if part.strip(".")
+                    ]
+                    made = Path(folder, *parts)
+                    if not info.is_dir():
+                        made.parent.mkdir(parents=True, exist_ok=True)
+                        made.write_bytes(archive.open(info).read(MOST + 1))
+                        with contextlib.suppress(ValueError):  # a zip may have no date
+                            when = datetime(*info.date_time).timestamp()
+                            os.utime(made, (when, when))
+        except (zipfile.BadZipFile, RuntimeError) as error:
+            raise ValueError(
+                f"expected a platform's zip, got {path} ({error}); download it again"
+            ) from None
+        yield Path(folder)
+
+
+def _order(path: Path) -> tuple[int, float, str]:
+    """Of two files of one student the later comes last: by Canvas's number, else by its date."""
+    by = CANVAS.fullmatch(path.name)
+    return int(by["order"]) if by else 0, _date(path), path.name
 
 
 def _date(path: Path) -> float:
@@ -145,16 +175,16 @@ def _files(path: Path) -> list[Path]:
     )
 
 
-def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
-    """Names and bytes of the notebooks in what was handed in, the newest last; of what is not read why, or nothing."""
+def pieces(path: Path, wanted: re.Pattern) -> Iterator[tuple[str, bytes | str]]:
+    """Names and bytes of the files `wanted` in what was handed in, the newest last; of others why not, or nothing."""
     files = _files(path)
     for file in files[-FILES:]:
         try:
             if file.suffix.lower() == ".zip":
-                yield from _unzipped(read_plain(file, MOST))
+                yield from _unzipped(_read_plain(file), wanted)
             else:
-                looked_at = NOTEBOOK.search(file.name) or file.is_symlink()
-                yield shown(file.name), read_plain(file, MOST) if looked_at else ""
+                looked_at = wanted.search(file.name) or file.is_symlink()
+                yield shown(file.name), _read_plain(file) if looked_at else ""
         except ValueError as error:
             yield shown(file.name), str(error)
         except OSError:
@@ -163,8 +193,8 @@ def _pieces(path: Path) -> Iterator[tuple[str, bytes | str]]:
         yield "a folder", f"{len(files)} files, only {FILES} are looked at"
 
 
-def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
-    """What `_pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
+def _unzipped(raw: bytes, wanted: re.Pattern) -> Iterator[tuple[str, bytes | str]]:
+    """What `pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
     end = raw.rfind(b"PK\5\6") % (len(raw) + 1)
     if (
         int.from_bytes(raw[end + 12 : end + 16], "little") > 200_000
@@ -176,7 +206,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             order = lambda info: (
-                bool(NOTEBOOK.search(info.filename)),
+                bool(wanted.search(info.filename)),
                 info.date_time,
                 info.filename,
             )
@@ -184,7 +214,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
                 name = shown(info.filename)
                 if info.is_dir() or HIDDEN.search(name):
                     continue
-                if not NOTEBOOK.search(name):
+                if not wanted.search(name):
                     yield (
                         name,
                         "a zip in a zip is not opened"
@@ -198,7 +228,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
                     yield name, "packed in an unusual way: hand in the .ipynb alone"
                 else:
                     with archive.open(info) as file:
-                        yield name, _limited(file.read(MOST + 1), MOST)
+                        yield name, _limited(file.read(MOST + 1))
     except ValueError:
         raise
     except Exception as error:  # whatever a damaged or encrypted archive leads to
@@ -207,7 +237,7 @@ def _unzipped(raw: bytes) -> Iterator[tuple[str, bytes | str]]:
         ) from None
 
 
-def read_plain(path: Path, most: int) -> bytes:
+def _read_plain(path: Path) -> bytes:
     """A file's bytes; refuses links, pipes, devices and what is too large."""
     if path.is_symlink():
         raise ValueError(
@@ -221,13 +251,13 @@ def read_plain(path: Path, most: int) -> bytes:
             raise ValueError(
                 "expected a file, got something else: hand in the file itself"
             )
-        return _limited(file.read(most + 1), most)
+        return _limited(file.read(MOST + 1))
 
 
-def _limited(raw: bytes, most: int) -> bytes:
-    if len(raw) > most:
+def _limited(raw: bytes) -> bytes:
+    if len(raw) > MOST:
         raise ValueError(
-            f"expected at most {most / 1e6:g} MB, got more: clear its outputs"
+            f"expected at most {MOST / 1e6:g} MB, got more: clear its outputs"
         )
     return raw
 

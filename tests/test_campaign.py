@@ -29,11 +29,11 @@ from test_corrupt import test_each_image_has_exactly_as_many_corrupted_patches  
 from test_data import BATCH, FILES, FOLDER, pack, records
 from test_patches import test_patchify_is_its_definition_and_unpatchify_its_inverse  # noqa: F401 - here with more
 from test_posembed import test_resampling_keeps_prefix_dtype_and_constants  # noqa: F401 - examples
+from vitworkshop.studies.plan import read_rows
 
 import vitlib as vl
 from vitlib.data import cifar10
 from vitlib.files import write_json
-from vitworkshop.studies.plan import read_rows
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
 

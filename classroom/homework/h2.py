@@ -45,66 +45,226 @@ def masked_cases():
 
 
 def norm_cases():
-    shapes = [(2, sizes(5)[0] + 1, 6 * n, 3) for n in (1, 2)] + [(1, 3, 8, 2), (2, 2, 12, 4)]
-    return [(3 * torch.randn(B, N, D) + 2, torch.randn(D), torch.randn(D), g) for B, N, D, g in shapes]
+    shapes = [(2, sizes(5)[0] + 1, 6 * n, 3) for n in (1, 2)] + [
+        (1, 3, 8, 2),
+        (2, 2, 12, 4),
+    ]
+    return [
+        (3 * torch.randn(B, N, D) + 2, torch.randn(D), torch.randn(D), g)
+        for B, N, D, g in shapes
+    ]
 
 
 def block_cases():
     drawn = [(D, 2 * D + sizes(4)[0], sizes(5)[0]) for D in (5, 6, 8)]
-    return [(2 * torch.randn(2, N, D) + 1, torch.randn(h, D), torch.randn(D, h), torch.randn(D)) for D, h, N in drawn]
+    return [
+        (
+            2 * torch.randn(2, N, D) + 1,
+            torch.randn(h, D),
+            torch.randn(D, h),
+            torch.randn(D),
+        )
+        for D, h, N in drawn
+    ]
 
 
 TASKS = [
-    Task("Attention without the filling", """Pictures of different sizes make sequences of different lengths, filled up to N tokens. `masked(q, k, v, real)` is attention,
-softmax(q kᵀ / √d) v, of `(B, N, d)`, in which no query looks at a token of filling: `real` `(B, N)` is True for real tokens. Rows of filling may look at real tokens, like all others.""", 4, 25, Exercise(masked, inputs=masked_cases, mistakes=[
-        (" / q.shape[-1] ** 0.5", "", "the scores are not divided by √d"),
-        ("** 0.5", "", "the scores are divided by d; by its root is right"),
-        ("real[:, None, :]", "real[:, :, None]", "the mask is on the queries; the keys of filling are to be left out"),
-        ("scores = scores.masked_fill(~real[:, None, :], -1e9)\n    return scores.softmax(-1)", "return (scores.softmax(-1) * real[:, None, :])",
-         "the weights of a row no longer sum to 1: leave the keys out before the softmax"),
-        ("scores = scores.masked_fill(~real[:, None, :], -1e9)", "", "the filling is looked at like all others"),
-        ("-1e9", "0.0", "a score of 0 is a score like others; it must have weight 0"),
-        ("softmax(-1)", "softmax(-2)", "the softmax runs over queries, not keys"),
-    ], hints=["Which axis of the scores belongs to the keys?", "exp(−∞) = 0: a score that is very low takes no weight."]),
-    ["torch.ones(1, 2, 1), torch.ones(1, 2, 1), torch.tensor([[[3.], [9.]]]), torch.tensor([[True, False]])"], "05 How do all tokens ask at once?"),
-    Task("Three times h heads", """One matrix gives queries, keys and values at once: `qkv` `(B, N, 3·h·d)`, where all of the queries come first, then the keys, then
-the values, and in each of them one head after the other. `split(qkv, h)` returns `(3, B, h, N, d)`.""", 3, 15, Exercise(split, inputs=lambda: [(torch.randn(B, sizes(5)[0] + h, 3 * h * d), h) for B, h, d in ((2, 2, 3), (3, 3, 2), (1, 4, 5))], mistakes=[
-        ("reshape(B, N, 3, h, -1).permute(2, 0, 3, 1, 4)", "reshape(B, N, h, 3, -1).permute(3, 0, 2, 1, 4)", "you read q, k, v of each head in turn; all queries come first"),
-        ("reshape(B, N, 3, h, -1).permute(2, 0, 3, 1, 4)", "reshape(3, B, h, N, -1)", "right shape, wrong contents: a reshape never changes the order"),
-        ("reshape(B, N, 3, h, -1).permute(2, 0, 3, 1, 4)", "reshape(B, N, 3, -1, h).permute(2, 0, 4, 1, 3)", "a head's d numbers lie side by side; yours are h apart"),
-        ("permute(2, 0, 3, 1, 4)", "permute(2, 0, 1, 3, 4)", "tokens and heads are still to be exchanged: (3, B, h, N, d)"),
-        ("return qkv", "return qkv.flip(-1)", "the numbers are read from the end"),
-    ], hints=["Split the last axis into (3, h, d): the slowest comes first.", "Then name the five axes in their new order."]),
-    ["torch.arange(12.).reshape(1, 2, 6), 1", "torch.arange(12.).reshape(1, 1, 12), 2"], "05 Why several heads?"),
-    Task("A norm in groups", """LayerNorm takes mean and variance of all D numbers of a token. `grouped_norm(x, gamma, beta, groups)` takes them of each of `groups` equal,
-neighbouring parts of a token by itself (the variance divided by the part's length, and 10⁻⁶ added to it), then scales by `gamma` and shifts by `beta`, both `(D,)`.""", 4, 20, Exercise(grouped_norm, inputs=norm_cases, tol=1e-5, mistakes=[
-        ("groups, D // groups)", "1, D)", "all D numbers are normalised together; each part by itself is asked for"),
-        ("parts.square().mean(-1, keepdim=True)", "parts.var(-1, keepdim=True)", "`var` divides by n − 1; divide by n"),
-        (" * gamma + beta", "", "gamma and beta are missing"),
-        ("parts = parts - parts.mean(-1, keepdim=True)", "", "the mean is not taken away"),
-        ("parts.square().mean(-1, keepdim=True) + 1e-6).sqrt()", "parts.square().mean(-1, keepdim=True) + 1e-6)", "divided by the variance; by its root is right"),
-        ("* gamma + beta", "* (1 + gamma) + beta", "gamma itself scales, not 1 + gamma"),
-    ], hints=["Give the parts an axis of their own.", "Mean and variance along the last axis, with `keepdim=True`."]),
-    ["torch.tensor([[[1., 3., 10., 30.]]]), torch.ones(4), torch.zeros(4), 2"], "06 What does LayerNorm do to a token?"),
-    Task("Half a block", """The second half of a pre-norm block, with LayerScale: `mlp_block(x, w1, w2, gain)` normalises x by LayerNorm (without gamma and beta,
-ε = 10⁻⁶), multiplies with `w1` `(hidden, D)` and `w2` `(D, hidden)` as `nn.Linear` without bias would, an exact GELU between them, scales each of the D numbers by `gain` and adds x.""", 4, 20, Exercise(mlp_block, inputs=block_cases, mistakes=[
-        ("x + gain", "gain", "the residual is missing: x is to be added"),
-        ("x + gain", "y + gain", "the residual adds what was normalised; x itself is to be added"),
-        ("F.gelu", "F.relu", "this is ReLU; GELU is asked for"),
-        ("y = F.layer_norm(x, x.shape[-1:], eps=1e-6)", "y = x", "x is not normalised before the MLP"),
-        ("gain * ", "", "`gain` is not used"),
-        ("x + gain * (F.gelu(y @ w1.T) @ w2.T)", "gain * (x + F.gelu(y @ w1.T) @ w2.T)", "`gain` scales what the MLP adds, not x"),
-        ("F.gelu(y @ w1.T)", "(y @ w1.T)", "without a nonlinearity two matrices are one"),
-    ], hints=["What does a residual add to what?", "LayerNorm, w1, GELU, w2, gain, and only then x."]),
-    ["torch.tensor([[[1., -1.]]]), torch.eye(2), torch.eye(2), torch.tensor([1., 0.])"], "06 What is in a block?"),
-    Task("In words", """Somebody trains a ViT and forgets to divide the scores by √d. What happens to the softmax and to the gradients of queries and keys, and why
-does it get worse with d? At most 150 words.""", 3, 15, rubric="1: scores of independent parts with variance 1 have variance d. 1: the softmax comes near to one-hot. "
-         "1: its derivative w(1 − w) then is near 0, so hardly any gradient reaches queries and keys.", read="05 Why divide by √d?"),
-]
-
-OTHER = [  # what a class's own references have in place of these: of each task, in turn
-    [("masked(q, k, v, real)", "masked(q, k, v, filling)"), ("* real[:, None, :])", "* ~filling[:, None, :])"), ("~real[:, None, :]", "filling[:, None, :]"), ('("real[:, None, :]", "real[:, :, None]"', '("filling[:, None, :]", "filling[:, :, None]"'), ("`real` `(B, N)` is True for real tokens.", "`filling` `(B, N)` is True for those."), ("(q, k, v, real))", "(q, k, v, ~real))"), ("[[True, False]]", "[[False, True]]")],
-    [("-1).permute(2, 0, 3, 1, 4)\n", "-1).permute(2, 0, 3, 1, 4)[[1, 0, 2]]\n"), ("all of the queries come first, then the keys, then", "all of the keys come first, then the queries, then"), ("`(3, B, h, N, d)`.", "`(3, B, h, N, d)`: queries, keys, values."), ("all queries come first", "all keys come first")],
-    [("keepdim=True) + 1e-6", "keepdim=True) + SOME"), ("10⁻⁶ added to it", "SOME added to it")],
-    [("F.gelu", "F.silu"), ("an exact GELU between", "SiLU, x · sigmoid(x), between"), ("GELU", "SiLU")],
+    Task(
+        "Attention without the filling",
+        """Pictures of different sizes make sequences of different lengths, filled up to N tokens. `masked(q, k, v, real)` is attention,
+softmax(q kᵀ / √d) v, of `(B, N, d)`, in which no query looks at a token of filling: `real` `(B, N)` is True for real tokens. Rows of filling may look at real tokens, like all others.""",
+        4,
+        25,
+        Exercise(
+            masked,
+            inputs=masked_cases,
+            mistakes=[
+                (" / q.shape[-1] ** 0.5", "", "the scores are not divided by √d"),
+                ("** 0.5", "", "the scores are divided by d; by its root is right"),
+                (
+                    "real[:, None, :]",
+                    "real[:, :, None]",
+                    "the mask is on the queries; the keys of filling are to be left out",
+                ),
+                (
+                    "scores = scores.masked_fill(~real[:, None, :], -1e9)\n    return scores.softmax(-1)",
+                    "return (scores.softmax(-1) * real[:, None, :])",
+                    "the weights of a row no longer sum to 1: leave the keys out before the softmax",
+                ),
+                (
+                    "scores = scores.masked_fill(~real[:, None, :], -1e9)",
+                    "",
+                    "the filling is looked at like all others",
+                ),
+                (
+                    "-1e9",
+                    "0.0",
+                    "a score of 0 is a score like others; it must have weight 0",
+                ),
+                (
+                    "softmax(-1)",
+                    "softmax(-2)",
+                    "the softmax runs over queries, not keys",
+                ),
+            ],
+            hints=[
+                "Which axis of the scores belongs to the keys?",
+                "exp(−∞) = 0: a score that is very low takes no weight.",
+            ],
+        ),
+        [
+            "torch.ones(1, 2, 1), torch.ones(1, 2, 1), torch.tensor([[[3.], [9.]]]), torch.tensor([[True, False]])"
+        ],
+        "05 How do all tokens ask at once?",
+    ),
+    Task(
+        "Three times h heads",
+        """One matrix gives queries, keys and values at once: `qkv` `(B, N, 3·h·d)`, where all of the queries come first, then the keys, then
+the values, and in each of them one head after the other. `split(qkv, h)` returns `(3, B, h, N, d)`.""",
+        3,
+        15,
+        Exercise(
+            split,
+            inputs=lambda: [
+                (torch.randn(B, sizes(5)[0] + h, 3 * h * d), h)
+                for B, h, d in ((2, 2, 3), (3, 3, 2), (1, 4, 5))
+            ],
+            mistakes=[
+                (
+                    "reshape(B, N, 3, h, -1).permute(2, 0, 3, 1, 4)",
+                    "reshape(B, N, h, 3, -1).permute(3, 0, 2, 1, 4)",
+                    "you read q, k, v of each head in turn; all queries come first",
+                ),
+                (
+                    "reshape(B, N, 3, h, -1).permute(2, 0, 3, 1, 4)",
+                    "reshape(3, B, h, N, -1)",
+                    "right shape, wrong contents: a reshape never changes the order",
+                ),
+                (
+                    "reshape(B, N, 3, h, -1).permute(2, 0, 3, 1, 4)",
+                    "reshape(B, N, 3, -1, h).permute(2, 0, 4, 1, 3)",
+                    "a head's d numbers lie side by side; yours are h apart",
+                ),
+                (
+                    "permute(2, 0, 3, 1, 4)",
+                    "permute(2, 0, 1, 3, 4)",
+                    "tokens and heads are still to be exchanged: (3, B, h, N, d)",
+                ),
+                (
+                    "return qkv",
+                    "return qkv.flip(-1)",
+                    "the numbers are read from the end",
+                ),
+            ],
+            hints=[
+                "Split the last axis into (3, h, d): the slowest comes first.",
+                "Then name the five axes in their new order.",
+            ],
+        ),
+        [
+            "torch.arange(12.).reshape(1, 2, 6), 1",
+            "torch.arange(12.).reshape(1, 1, 12), 2",
+        ],
+        "05 Why several heads?",
+    ),
+    Task(
+        "A norm in groups",
+        """LayerNorm takes mean and variance of all D numbers of a token. `grouped_norm(x, gamma, beta, groups)` takes them of each of `groups` equal,
+neighbouring parts of a token by itself (the variance divided by the part's length, and 10⁻⁶ added to it), then scales by `gamma` and shifts by `beta`, both `(D,)`.""",
+        4,
+        20,
+        Exercise(
+            grouped_norm,
+            inputs=norm_cases,
+            tol=1e-5,
+            mistakes=[
+                (
+                    "groups, D // groups)",
+                    "1, D)",
+                    "all D numbers are normalised together; each part by itself is asked for",
+                ),
+                (
+                    "parts.square().mean(-1, keepdim=True)",
+                    "parts.var(-1, keepdim=True)",
+                    "`var` divides by n − 1; divide by n",
+                ),
+                (" * gamma + beta", "", "gamma and beta are missing"),
+                (
+                    "parts = parts - parts.mean(-1, keepdim=True)",
+                    "",
+                    "the mean is not taken away",
+                ),
+                (
+                    "parts.square().mean(-1, keepdim=True) + 1e-6).sqrt()",
+                    "parts.square().mean(-1, keepdim=True) + 1e-6)",
+                    "divided by the variance; by its root is right",
+                ),
+                (
+                    "* gamma + beta",
+                    "* (1 + gamma) + beta",
+                    "gamma itself scales, not 1 + gamma",
+                ),
+            ],
+            hints=[
+                "Give the parts an axis of their own.",
+                "Mean and variance along the last axis, with `keepdim=True`.",
+            ],
+        ),
+        ["torch.tensor([[[1., 3., 10., 30.]]]), torch.ones(4), torch.zeros(4), 2"],
+        "06 What does LayerNorm do to a token?",
+    ),
+    Task(
+        "Half a block",
+        """The second half of a pre-norm block, with LayerScale: `mlp_block(x, w1, w2, gain)` normalises x by LayerNorm (without gamma and beta,
+ε = 10⁻⁶), multiplies with `w1` `(hidden, D)` and `w2` `(D, hidden)` as `nn.Linear` without bias would, an exact GELU between them, scales each of the D numbers by `gain` and adds x.""",
+        4,
+        20,
+        Exercise(
+            mlp_block,
+            inputs=block_cases,
+            mistakes=[
+                ("x + gain", "gain", "the residual is missing: x is to be added"),
+                (
+                    "x + gain",
+                    "y + gain",
+                    "the residual adds what was normalised; x itself is to be added",
+                ),
+                ("F.gelu", "F.relu", "this is ReLU; GELU is asked for"),
+                (
+                    "y = F.layer_norm(x, x.shape[-1:], eps=1e-6)",
+                    "y = x",
+                    "x is not normalised before the MLP",
+                ),
+                ("gain * ", "", "`gain` is not used"),
+                (
+                    "x + gain * (F.gelu(y @ w1.T) @ w2.T)",
+                    "gain * (x + F.gelu(y @ w1.T) @ w2.T)",
+                    "`gain` scales what the MLP adds, not x",
+                ),
+                (
+                    "F.gelu(y @ w1.T)",
+                    "(y @ w1.T)",
+                    "without a nonlinearity two matrices are one",
+                ),
+            ],
+            hints=[
+                "What does a residual add to what?",
+                "LayerNorm, w1, GELU, w2, gain, and only then x.",
+            ],
+        ),
+        [
+            "torch.tensor([[[1., -1.]]]), torch.eye(2), torch.eye(2), torch.tensor([1., 0.])"
+        ],
+        "06 What is in a block?",
+    ),
+    Task(
+        "In words",
+        """Somebody trains a ViT and forgets to divide the scores by √d. What happens to the softmax and to the gradients of queries and keys, and why
+does it get worse with d? At most 150 words.""",
+        3,
+        15,
+        rubric="1: scores of independent parts with variance 1 have variance d. 1: the softmax comes near to one-hot. "
+        "1: its derivative w(1 − w) then is near 0, so hardly any gradient reaches queries and keys.",
+        read="05 Why divide by √d?",
+    ),
 ]

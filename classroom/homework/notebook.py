@@ -21,7 +21,7 @@ INTRO = """# {name}. {title}
 Each task is a function in a cell that begins with `# task` and its number: leave that line there, and add cells as you
 like. The cell below it tries an example; what is graded are other arguments, of other sizes. A function must not change
 what it is given. It may use PyTorch, einops and vitlib, has no network, reads no files, and all cells together have ten
-seconds. Run the notebook from top to bottom before you hand it in."""
+seconds of computing. Run the notebook from top to bottom before you hand it in."""
 SET_UP = '''import torch
 
 import vitlib as vl
@@ -37,34 +37,37 @@ def example(task, got, *want):
 
 def write_homework(folder: Path) -> list[Path]:
     """Write the four notebooks into a folder; their checks answer in the language that is chosen now."""
-    return [
-        _write(folder / f"homework-{number}.ipynb", homework(number))
-        for number in NUMBERS
+    return [_write(folder / f"homework-{number}.ipynb", number) for number in NUMBERS]
+
+
+def _write(path: Path, number: int) -> Path:
+    cells = [
+        (v4.new_code_cell if kind == "code" else v4.new_markdown_cell)(text)
+        for kind, text in released(homework(number))
     ]
-
-
-def _write(path: Path, work: Homework) -> Path:
-    ask = (
-        SET_UP
-        if language() == "en"
-        else SET_UP.replace("\n\n\n", f'\n\nvl.language("{language()}")\n\n\n', 1)
-    )
-    cells = [v4.new_markdown_cell(INTRO.format(**vars(work))), v4.new_code_cell(ask)]
-    for number, task in work.tasks.items():
-        worth = f"{task.points} points" if task.points else "not graded"
-        head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)"
-        cells.append(v4.new_markdown_cell(f"{head}\n\n{task.text}"))
-        if task.exercise:
-            cells += map(
-                v4.new_code_cell, _coded(number, task, task.exercise.reference)
-            )
-        else:
-            cells.append(v4.new_markdown_cell(f"{ANSWER}{number}\n\n…"))
+    if language() != "en":
+        said = f'\n\nvl.language("{language()}")\n\n\n'
+        cells[1]["source"] = SET_UP.replace("\n\n\n", said, 1)
     for i, cell in enumerate(cells):
-        cell["id"] = f"homework-{work.number}-{i}"
+        cell["id"] = f"homework-{number}-{i}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     whole = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     return write_atomic(path, nbformat.writes(whole).encode())
+
+
+def released(work: Homework) -> list[tuple[str, str]]:
+    """The cells that students get, each with its kind."""
+    cells = [("markdown", INTRO.format(**vars(work))), ("code", SET_UP)]
+    for number, task in work.tasks.items():
+        worth = f"{task.points} points" if task.points else "not graded"
+        head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)"
+        cells.append(("markdown", f"{head}\n\n{task.text}"))
+        if task.exercise:
+            answers = _coded(number, task, task.exercise.reference)
+            cells += [("code", text) for text in answers]
+        else:
+            cells.append(("markdown", f"{ANSWER}{number}\n\n…"))
+    return cells
 
 
 def _coded(number: str, task: Task, reference: Callable) -> list[str]:

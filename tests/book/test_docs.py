@@ -19,7 +19,6 @@ from vitlib.data.dataset import resize_images
 from vitlib.data.photos import PICTURES
 from vitlib.train.recipe import RECIPES
 from vitworkshop.cli import _parser
-from vitworkshop.exercises.engine import find
 
 TEXT = {path.name: prose(path) for path in [*AROUND, *PAGES] if path.suffix == ".md"}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -243,19 +242,9 @@ def test_cited_works_and_no_others_are_in_the_bibliography():
     assert cited == keys
 
 
-def test_the_guide_has_a_section_for_each_chapter_and_quotes_what_its_checks_say():
-    sections = re.split(r"^\(teach-(\d\d)\)=\n", TEXT["teach.md"], flags=re.M)[1:]
-    assert sections[::2] == [path.stem[:2] for path in CHAPTERS]
-    for chapter, text in zip(
-        sections[::2], map(str.split, sections[1::2]), strict=True
-    ):
-        quotes = re.findall(r'(\d\d\.\w) ((?:"[^"]+"(?:, )?)+)', " ".join(text))
-        assert len(quotes) >= 3
-        for number, words in quotes:
-            says = " ".join(str(sentence) for *_, sentence in find(number).mistakes)
-            assert number[:2] == chapter and all(
-                quote in says for quote in re.findall(r'"([^"]+)"', words)
-            ), f"no check of {number} says {words}"
+def test_the_guide_has_a_section_for_each_chapter():
+    sections = re.findall(r"^\(teach-(\d\d)\)=\n", TEXT["teach.md"], flags=re.M)
+    assert sections == [path.stem[:2] for path in CHAPTERS]
 
 
 # Numbers that pages take from vitlib

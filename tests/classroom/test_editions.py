@@ -12,6 +12,7 @@ from pages import CHAPTERS, read, source
 
 from classroom import editions
 from classroom.homework import homework
+from classroom.homework import source as source_of
 from page.edition import notebook
 from tools.plain import plain_notebook
 from vitworkshop.exercises import ask, engine, language
@@ -151,7 +152,10 @@ def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys
 def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
     """Both zips open; the students' has all pictures, the class's homework, no remark and no reference."""
     request.addfinalizer(homework.cache_clear)
-    monkeypatch.setattr("classroom.homework.MADE", tmp_path / "references")
+    monkeypatch.setattr("classroom.homework.MADE", tmp_path)
+    own = source_of(1).read_bytes() + b"# the class's own\n"
+    (tmp_path / "h1.py").write_bytes(own)
+    homework.cache_clear()
     monkeypatch.setattr(editions, "OUT", tmp_path)
     monkeypatch.setattr(editions, "CHAPTERS", CHAPTERS[:1])
     monkeypatch.setitem(language._CHOSEN, "language", "en")
@@ -169,10 +173,9 @@ def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
     ]
     assert base64.b64decode(picture["patches.webp"]["image/webp"])[8:12] == b"WEBP"
     assert b"](attachment:patches.webp)" in theirs and b"](_static/" not in theirs
-    made = (tmp_path / "references/h1.py").read_bytes()
-    assert made == told["instructor"]["instructor/classroom/homework/h1.py"]
+    assert own == told["instructor"]["instructor/classroom/homework/h1.py"]
     assert (
-        b"the second from left to right"
+        b"the second from right to left"
         in told["student"]["student/homework/homework-1.ipynb"]
     )
     assert not [name for name in told["student"] if "classroom" in name]

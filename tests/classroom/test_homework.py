@@ -4,13 +4,14 @@ import contextlib
 import inspect
 import io
 import json
-import random
 import re
 
 import pytest
+from classes import right
 
-from classroom.homework import NUMBERS, book, homework, make_references, source, varied
-from classroom.homework.notebook import TAG, write_homework
+from classroom.grade import ROUNDABOUT
+from classroom.homework import NUMBERS, book, homework, source
+from classroom.homework.notebook import SET_UP, TAG, write_homework
 from classroom.wire import pack
 from vitworkshop.exercises.engine import judge
 
@@ -37,30 +38,42 @@ def test_references_are_right_and_mistakes_are_named_whatever_the_seed(key):
     holds(CODED[key])
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("number", NUMBERS)
-def test_a_class_has_references_of_its_own_and_the_public_ones_get_nothing(
-    number, tmp_path, monkeypatch, request
-):
+def test_a_class_may_have_tasks_of_its_own(tmp_path, monkeypatch, request):
     request.addfinalizer(homework.cache_clear)
-    public = {task.name: task.exercise for task in CODED.values()}
-    assert varied(number, random.Random(0)) != varied(number, random.Random(1))
-    monkeypatch.setattr("classroom.homework.MADE", tmp_path / "references")
-    make_references()
-    text = source(number).read_text(encoding="utf-8")
-    assert "OTHER" not in text and not re.search("SOME|REST", text)
-    tasks = [task for task in homework(number).tasks.values() if task.exercise]
-    for task in tasks:
-        assert judge(holds(task), public[task.name].reference)[""].kind != "right"
-    make_references()
-    assert source(number).read_text(encoding="utf-8") == text and len(tasks) == 4
-    source(number).write_text(f"{text}\nTASKS += [book('05.b')]\n", encoding="utf-8")
+    monkeypatch.setattr("classroom.homework.MADE", tmp_path)
+    text = source(1).read_text(encoding="utf-8")
+    more = "from classroom.homework import book\nTASKS += [book('05.b')]\n"
+    (tmp_path / "h1.py").write_text(f"{text}\n{more}", encoding="utf-8")
     homework.cache_clear()
-    added = homework(number).tasks[f"{number}.6"]
+    added = homework(1).tasks["1.6"]
     assert (added.points, added.name) == (0, "attention") and added.hidden(1).wanted
-    write_homework(tmp_path)
-    text = (tmp_path / f"homework-{number}.ipynb").read_text(encoding="utf-8")
+    write_homework(tmp_path / "out")
+    text = (tmp_path / "out/homework-1.ipynb").read_text(encoding="utf-8")
     assert "Exercise 05.b (not graded" in text and 'vl.check(\\"05.b\\"' in text
+
+
+@pytest.mark.parametrize(
+    ("key", "shortcut"),
+    [
+        ("1.3", "F.conv2d(images, kernel, bias)"),
+        ("1.3", "nn.LazyConv2d(3)"),
+        ("1.3", "vl.VisionTransformer(cfg).embed_patches(images)"),
+        ("1.3", "operator.methodcaller('con' + 'v2d', images)(F)"),
+        ("1.3", "[f for n, f in inspect.getmembers(F) if n == 'con' + 'v2d']"),
+        ("1.3", "getattr(F, 'con' + 'v2d')"),
+        ("1.3", "torch.convolution(images)"),
+        ("3.1", "nn.CrossEntropyLoss(label_smoothing=eps)"),
+        ("3.1", "torch._C._nn.cross_entropy_loss(logits)"),
+        ("3.2", "torch.optim.adamw.adamw(p)"),
+        ("3.2", "from torch import optim as o"),
+        ("3.2", "vl.build_optimizer(model)"),
+    ],
+)
+def test_a_shortcut_is_shown_to_a_person(key, shortcut):
+    """And the reference, which takes none, is not."""
+    pattern = f"{TASKS[key].forbidden}|{ROUNDABOUT}"
+    assert re.search(pattern, shortcut)
+    assert not re.search(pattern, right(key) + SET_UP)
 
 
 @pytest.mark.errors

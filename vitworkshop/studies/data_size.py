@@ -18,8 +18,11 @@ _RATES = (0.001, 0.003)
 
 
 def _ahead(first: str, second: str, images: str) -> Claim:
-    says = f"with {images} images the {first} is ahead of the {second}"
-    return Claim(says, *(f"{side}, {images} images, lr=*" for side in (first, second)))
+    return Claim(
+        f"with {images} images the {first} is ahead of the {second}",
+        f"{first}, {images} images, lr=*",
+        f"{second}, {images} images, lr=*",
+    )
 
 
 STUDY = Study(

@@ -139,8 +139,8 @@ def begun(study: Study, header: dict, path: Path) -> list[dict]:
         return []
     result = read_json(path, AGAIN)
     known = {"base": default_fields(study.base)} if study.base else {}
-    both = [{key: what.get(key) for key in SAME} for what in (result, header)]
-    if differs := "; ".join(differences(*both, known)):
+    theirs, ours = ({key: what.get(key) for key in SAME} for what in (result, header))
+    if differs := "; ".join(differences(theirs, ours, known)):
         other = "take another folder with --out"
         raise ValueError(f"{path} was made otherwise ({differs}); {other}")
     check_rows(result["runs"], study, path)

@@ -1,0 +1,155 @@
+"""Where a student's answers are: in their places of the released notebook, or wherever else they were written.
+
+What is found is judged; what may be an answer and cannot be told waits for a person. Nothing counts as not answered but
+a place that is as it was released, with nothing beside it.
+"""
+
+import hashlib
+import inspect
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from classroom.homework import Homework
+from classroom.homework.notebook import ANSWER, SET_UP, TAG, released
+from classroom.submissions import Cell
+from vitlib.files import printable
+
+SECTION = re.compile(r"^#+[ \t]*(\d\.\d)\b", re.M)
+FENCE = re.compile(r"^[ \t]*```.*$", re.M)
+LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
+DIGEST = "([a-fghkmnpqrst]{8})?"
+FORM = re.M | re.X
+NOTHING = " \t\r\n….*_:#>-–—"
+# a function that does nothing yet, and whatever gives a name a value
+# (bounded and possessive: a student's text may be made to hold them up)
+EMPTY = r"""^def[ ]{}\([^()]*+\)[^:\n]*+:
+    (?:\s*+(?:\.\.\.|pass\b|return(?:[ ]None)?(?=\s|\Z)|raise[ ]NotImplementedError\b[^\n]*+
+        |\#[^\n]*+|\"{{3}}[^"]*+\"{{3}}))++
+    (?=(?:[ \t]*+\n)++\S|\s*+\Z)"""
+BOUND = r"""^[ \t]{{0,99}}(?:(?:async[ \t]+)?def|class)[ \t]+{0}\b
+    | ^[^\#(\n]{{0,200}}\b{0}\b[^=(\n]{{0,200}}=(?!=)
+    | \b{0}[ \t]?:= | \b(?:as|import)[ \t]{0}\b | \[["']{0}["']\][ \t]?="""
+
+
+@dataclass
+class Found:
+    """What there is of an answer: cells to run, or its text; why a person should look at it."""
+
+    cells: list[tuple[int, str]] = field(default_factory=list)
+    text: str = ""
+    odd: str = ""
+    later: list[tuple[int, str]] = field(default_factory=list)  # may hold what it calls
+
+    @property
+    def digest(self) -> str:
+        """A mark of all that was found."""
+        return digest("\n".join([*(text for _, text in self.cells), self.text]))
+
+
+class Answers:
+    """The answers in the cells of a notebook, numbered from 1 as a student sees them."""
+
+    def __init__(self, cells: list[Cell], work: Homework) -> None:
+        self.cells = [*enumerate(cells, 1)]
+        names = [task.name for task in work.tasks.values() if task.name]
+        taken = re.compile("|".join(map(BOUND.format, names)), FORM)
+        known = {_plain(text) for _, text in released(work)}
+        self.whole = {_plain(text) for _, text in cells} & known
+        self.strange, section = (
+            [],
+            "",
+        )  # cells that were not released; each with where it is
+        for i, (kind, text) in self.cells:
+            if kind != "code" and (head := SECTION.search(text)):
+                section = head[1]
+            if _plain(text) not in known | {""} and not (
+                kind == "code" and taken.search(text)
+            ):
+                self.strange.append((i, kind, text, section))
+
+    def code(self, key: str, name: str, reference: Callable) -> Found:
+        """The code cells up to the last that gives the function's name a value, stubs left out."""
+        empty, bound = (re.compile(x.format(name), FORM) for x in (EMPTY, BOUND))
+        blank = lambda stub: "\n" * stub[0].count("\n")
+        cells = [(i, kind, empty.sub(blank, text)) for i, (kind, text) in self.cells]
+        every = [(i, kind) for i, kind, text in cells if bound.search(text)]
+        numbers = [i for i, kind in every if kind == "code"] or [i for i, _ in every]
+        if numbers:
+            code = [
+                (i, FENCE.sub("", text))
+                for i, kind, text in cells
+                if kind == "code" or i == numbers[-1]
+            ]
+            last = next(n for n, (i, _) in enumerate(code, 1) if i == numbers[-1])
+            run = [(0, SET_UP), *code[:last]]
+            odd = "" if (numbers[-1], "code") in every else "it is in no code cell"
+            if len(every) > 1:
+                places = " and ".join(str(i) for i, _ in every)
+                odd = f"{name} is defined in cells {places}, cell {numbers[-1]} was run"
+            return Found(run, _shown(run[-1][1]), odd, code[last:])
+        parameters = inspect.signature(reference).parameters
+        alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
+        beside = [
+            (i, text)
+            for i, _, text, section in self.strange
+            if section == key or re.search(alike, text)
+        ]
+        return self._missing(rf"{TAG}{key}\b", beside)
+
+    def words(self, key: str) -> Found:
+        """The answer to a question in words, with what was written into cells below it."""
+        head, found = (
+            re.compile(rf"^[^\w\n]*+answer[^\w\n]*+{key}\b[ \t.:*_#–—-]*", re.M | re.I),
+            "",
+        )
+        for i, (kind, text) in self.cells:
+            if begins := head.search(text):
+                below = itertools.takewhile(
+                    lambda each: each[1][0] != "code" and each[1][1][:1] != "#",
+                    self.cells[i:],
+                )
+                answer = text[begins.end() :]
+                answer = (
+                    re.sub("^# ?", "", answer, flags=re.M) if kind == "code" else answer
+                )
+                parts = [
+                    answer.strip().strip("…").strip(),
+                    *(text for _, (_, text) in below),
+                ]
+                whole = "\n\n".join(part for part in parts if part.strip(NOTHING))
+                found = whole or found
+        if found:
+            return Found(text=_shown(found))
+        beside = [
+            (i, text)
+            for i, kind, text, section in self.strange
+            if kind != "code" or section == key
+        ]
+        return self._missing(rf"{ANSWER}{key}\b", beside)
+
+    def _missing(self, place: str, beside: list[tuple[int, str]]) -> Found:
+        """What may be the answer, where its place holds none."""
+        if beside:
+            cells = ", ".join(str(i) for i, _ in beside)
+            text = _shown("\n\n".join(text for _, text in beside))
+            return Found([], text, f"not in its place; is it in cell {cells}?")
+        gone = not any(re.match(place, text) for text in self.whole)
+        return Found(
+            odd="its place is gone, and nothing was found instead" if gone else ""
+        )
+
+
+def digest(text: str) -> str:
+    """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
+    marks = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+    return marks.translate(LETTERS)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shown(text: str) -> str:
+    return "\n".join(map(printable, text.strip()[:5000].split("\n")))

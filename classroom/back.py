@@ -1,0 +1,71 @@
+"""What goes back to Canvas or Moodle: one zip, in it the platform's own table with the points, and students' pages.
+
+The pages are called as the upload of feedback wants them: Canvas's reads the numbers of a student and of a file in the
+name, Moodle's the number before "assignsubmission". Both pass over the table, which is imported by itself.
+"""
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from classroom.grade import Row
+from classroom.homework import Homework
+from classroom.names import bare, packed
+from classroom.roster import Roster
+from vitlib.files import write_atomic
+
+CANVAS = ("student", "id", "sis user id", "sis login id", "section")
+
+
+def write_back(
+    path: Path, work: Homework, rows: list[Row], roster: Roster, pages: dict[str, str]
+) -> None:
+    """Write the zip. Whoever still waits for a person has an empty cell, and no page."""
+    head = {"canvas": work.name, "moodle": "Grade"}[roster.platform]
+    done = {row.key: row for row in rows if row.points is not None}
+    file = io.StringIO()
+    csv.writer(file).writerows(_table(roster, head, work.points, done))
+    with (
+        io.BytesIO() as raw,
+        zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        archive.writestr(
+            zipfile.ZipInfo("grades.csv"), file.getvalue().encode("utf-8-sig")
+        )
+        for key, row in done.items():
+            if by := packed(row.file):
+                name = f"{by['name']}_{by['id']}_assignsubmission_file_feedback"
+                name = name if roster.platform == "moodle" else bare(row.file)
+                archive.writestr(zipfile.ZipInfo(f"{name}.html"), pages[key])
+        archive.close()
+        write_atomic(path, raw.getvalue())
+
+
+def _table(
+    roster: Roster, head: str, most: int, done: dict[str, Row]
+) -> Iterator[list[str]]:
+    """The platform's table, of Canvas's only what says who it is, with points in one column."""
+    sheet, canvas = roster.sheet, roster.platform == "canvas"
+    form = re.compile(rf"{head}( \(\d+\))?", re.I)
+    place = next((name for name in sheet.columns if form.fullmatch(name)), "")
+    if not place and not canvas:
+        got = ", ".join(sheet.heads)
+        raise ValueError(
+            f"expected a column {head} in Moodle's worksheet, got {got}; call it so"
+        )
+    keep = [name for name in sheet.columns if not canvas or name in (*CANVAS, place)]
+    keep += [] if place else [head]
+    heads = dict(zip(sheet.columns, sheet.heads, strict=True))
+    yield [heads.get(name, name) for name in keep]
+    for row in sheet.rows:
+        person = done.get(row.get("key", ""))
+        points = f"{person.points:g}" if person else ""
+        if "key" not in row:  # Canvas's row of what a task is worth
+            row, points = (
+                row | {"student": f"    {row['student']}"},
+                row.get(place) or str(most),
+            )
+        yield [points if name in (place, head) else row[name] for name in keep]

@@ -1,0 +1,219 @@
+"""Answers are found wherever students write them; what cannot be told waits, and only a stub alone is no answer."""
+
+import contextlib
+import io
+import json
+import re
+import textwrap
+import time
+
+import pytest
+from classes import code, right
+
+from classroom.__main__ import main
+from classroom.answers import Answers
+from classroom.grade import ROUNDABOUT
+from classroom.homework import homework
+from classroom.homework.notebook import TAG, released
+from classroom.sheet import read_sheet
+from classroom.submissions import TASKS
+
+WORK = homework(1)
+STUB = dict(enumerate(released(WORK)))[3][1]
+DONE = right("1.1").partition("\n")[2]
+CALLS = "def snake(images, P):\n    return mine(images, P)"
+DOCUMENTED = 'def snake(images, P):\n    """Cut."""\n    raise NotImplementedError'
+WORDS = "The same patches in another order."
+BARE = DONE[DONE.index("def ") :]
+MINE = DONE.replace("snake", "mine")
+SIGNATURE = "def snake(images, P):"
+
+
+def changed(*edits, answer=DONE, words=WORDS):
+    """The released notebook, answered in task 1.1 and in words, with edits: (the cell's beginning, cells instead)."""
+    cells = []
+    for kind, text in released(WORK):
+        text = f"{TAG}1.1\n{answer}" if text == STUB and answer else text
+        text = text.replace("…", words) if text.startswith("### Answer") else text
+        new = next((to for start, to in edits if text.startswith(start)), None)
+        cells += (
+            [(kind, text)]
+            if new is None
+            else [each if each != "it" else (kind, text) for each in new]
+        )
+    return cells
+
+
+CELL, END, ASKED = f"{TAG}1.1", "### Answer", "## 1.5"
+CODE = {  # ways to hand in one right answer in code, and whether all is in order
+    "in its place": (changed(), True),
+    "without the line": (changed((CELL, [("code", DONE)])), True),
+    "a Markdown cell": (changed((CELL, [("markdown", f"{TAG}1.1\n```python\n{DONE}\n```")])), False),
+    "a raw cell": (changed((CELL, [("raw", DONE)])), False),
+    "the stub below": (changed((CELL, ["it", ("code", STUB)])), True),
+    "the stub above, answer at the end": (changed((END, ["it", ("code", DONE)]), answer=""), True),
+    "the stub in its cell, below": (changed((CELL, [("code", f"{DONE}\n\n{SIGNATURE}\n    ...  # yours")])), True),
+    "the stub in its cell, above": (changed((CELL, [("code", f"{STUB}\n\n\n{DONE}")])), True),
+    "the stub with pass": (changed((CELL, ["it", ("code", f"{SIGNATURE}\n    # to do\n    pass\n")])), True),
+    "a stub with words": (changed((CELL, ["it", ("code", DOCUMENTED)])), True),
+    "a stub on one line": (changed((CELL, ["it", ("code", f"{SIGNATURE} return None")])), True),
+    "twice": (changed((CELL, [("code", f"{SIGNATURE}\n    return 0"), "it"])), False),
+    "by another name": (changed((CELL, [("code", MINE), ("code", "snake = mine")])), True),
+    "by a lambda": (changed((CELL, [("code", MINE + "\nsnake = lambda *x: mine(*x)")])), True),
+    "with another": (changed((CELL, [("code", MINE + "\nsnake, b = mine, 1")])), True),
+    "in globals": (changed((CELL, [("code", MINE + "\nglobals()['snake'] = mine")])), True),
+    "what it calls below": (changed((CELL, [("code", CALLS), ("code", MINE)])), True),
+    "without the cell of imports": (changed(("import torch", []), answer=BARE), True),
+    "compiled": (changed((CELL, [("code", DONE.replace("def snake", "@torch.compile\ndef snake"))])), True),
+    "in half precision": (changed((CELL, [("code", DONE.replace("x = images.re", "x = images.half().re"))])), True),
+    "for a GPU": (changed((CELL, [("code", f"torch.set_default_device('cuda')\n{DONE}")])), True),
+    "the heading gone": (changed(("## 1.1", [])), True),
+    "all cells but one gone": ([("code", DONE)], True),
+    "indented": (changed((CELL, [("code", "if 1:\n" + textwrap.indent(DONE, " "))])), True),
+}  # fmt: skip
+WAITS = {  # what may be an answer, and is not judged
+    "a name in capitals": changed((CELL, ["it", ("code", DONE.replace("snake", "Snake"))]), answer=""),
+    "the name changed in its place": changed(answer=DONE.replace("snake", "my_snake")),
+    "no function": changed((CELL, ["it", ("code", "images.reshape(1, 2)")]), answer=""),
+    "a remark": changed((CELL, ["it", ("markdown", "I could not.")]), answer=""),
+    "the cell gone": changed((CELL, [])),
+    "a line that cannot be read": changed(answer=DONE.replace("P)", "P\uff09", 1)),
+    "written to a file": changed((CELL, [("code", "%%writefile a.py\n" + DONE)])),
+    "without a return": changed(answer=DONE.replace("return ", "")),
+    "only for a GPU": changed(answer=DONE.replace("x = images.re", "x = images.cuda().re")),
+    "nothing": [],
+}  # fmt: skip
+FIVE = "def embed(images, kernel, bias):\n    return helper(images, kernel, bias)"
+LINE = "lambda x, k, b: F.conv2d(x, k, b, stride=k.shape[2]).flatten(2).mT"
+SHORT = {  # right, by a shortcut that the task forbids, and that stands in another cell
+    "above": [("code", f"helper = {LINE}"), ("code", FIVE)],
+    "below": [("code", FIVE), ("code", f"import torch.nn.functional as F\nhelper = {LINE}")],
+}  # fmt: skip
+SAID = {  # ways to hand in one answer in words
+    "in its place": changed(),
+    "on the heading's line": changed((END, [("markdown", f"### Answer 1.5: {WORDS}")])),
+    "bold": changed((END, [("markdown", f"**Answer 1.5**: {WORDS}")])),
+    "in small letters": changed((END, [("markdown", f"answer 1.5\n{WORDS}")])),
+    "no heading": changed((END, [("markdown", WORDS)])),
+    "in the question": changed((ASKED, [("markdown", f"## 1.5 In words\nWithout\n\n{WORDS}")]), words="…"),
+    "in a code cell": changed((END, [("code", f"### Answer 1.5\n# {WORDS}")])),
+    "in a code cell of its own": changed((END, ["it", ("code", f"# {WORDS}")]), words="…"),
+    "in a string": changed((END, ["it", ("code", f'"""{WORDS}"""')]), words="…"),
+    "below": changed((END, ["it", ("markdown", WORDS)]), words="…"),
+    "in a raw cell": changed((END, ["it", ("raw", WORDS)]), words="…"),
+    "at the beginning": [("markdown", WORDS), *changed(words="…")],
+    "the stub below": changed((END, ["it", ("markdown", "### Answer 1.5\n\n…")])),
+    "the dots left": changed(words=f"{WORDS} …"),
+}  # fmt: skip
+
+
+def saved(folder, name, cells):
+    whole = code()
+    for kind, text in cells:
+        whole["cells"].append({"cell_type": kind, "metadata": {}, "source": text})
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.ipynb").write_text(json.dumps(whole))
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """What each notebook got: rows of diagnosis.csv by the name of the notebook and the task."""
+    top = tmp_path_factory.mktemp("answers")
+    many = {name: cells for name, (cells, _) in CODE.items()}
+    many |= {f"waits {name}": cells for name, cells in WAITS.items()}
+    many |= {
+        "released": released(WORK),
+        "wrong": changed(answer=f"{SIGNATURE}\n    return 1"),
+    }
+    many |= {
+        f"short {name}": [("code", "import torch.nn.functional as F"), *cells]
+        for name, cells in SHORT.items()
+    }
+    many |= {"no words": changed(words="…")}
+    for name, cells in many.items():
+        saved(top / "class", name, cells)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert (
+            main(["grade", str(top / "class"), "--homework", "1", "--seed", "7"]) == 0
+        )
+    rows = read_sheet(top / "class-grades" / "diagnosis.csv", ()).rows
+    found = {
+        (row["student"].removesuffix(".ipynb"), row["task"][5:]): row for row in rows
+    }
+    return found | {"said": said.getvalue()}
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_a_right_answer_counts_wherever_it_is(graded, name):
+    row = graded[name, "1.1"]
+    assert row["points"] == "3", row
+    cells, in_order = CODE[name]
+    assert (
+        Answers(cells, WORK).code("1.1", "snake", lambda images, P: 0).odd == ""
+    ) == in_order
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_what_cannot_be_told_waits_and_says_why(graded, name):
+    row = graded[f"waits {name}", "1.1"]
+    assert row["points"] == "" and row["says"], row
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_shortcut_counts_and_a_person_is_asked_to_look(graded, name):
+    row = graded[f"short {name}", "1.3"]
+    assert row["points"] == "4", row
+    assert (
+        "short " + name + ".ipynb 1.3: look again: it was asked for without conv2d"
+        in graded["said"]
+    )
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_words_are_found_wherever_they_are(name):
+    found = Answers(SAID[name], WORK).words("1.5")
+    assert WORDS in found.text and "…" not in found.text.replace(" …", "")
+
+
+def test_nothing_but_a_stub_alone_is_no_answer(graded):
+    for key in ("1.1", "1.2", "1.3", "1.4", "1.5"):
+        row = graded["released", key]
+        assert (row["points"], row["kind"], row["says"]) == (
+            "0",
+            "waiting",
+            "not answered",
+        )
+    assert (
+        graded["wrong", "1.1"]["points"] == graded["no words", "1.5"]["points"] == "0"
+    )
+    assert graded["in its place", "1.5"]["points"] == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{SIGNATURE}\n    {'#' * 10**5}\n    x = 1",
+        SIGNATURE + "\n    pass" * 10**5 + "\n    x = 1",
+        SIGNATURE + "\n" * 10**6 + "    x = 1",
+        f"{SIGNATURE}\n" * 10**5,
+        "snake " * 10**6,
+        "\n" * 10**6,
+        "answer " * 10**6,
+        "### " * 10**6,
+        "conv" * 10**6,
+        f"{SIGNATURE}\n    " + '"""' * 10**6,
+        "def a(images" + " " * 10**6,
+        "``" * 10**6,
+        "def snake(" * 10**5,
+    ],
+    ids=range(13),
+)
+def test_no_text_holds_the_search_up(text):
+    start = time.process_time()
+    for kind in ("code", "markdown"):
+        answers = Answers([(kind, text)], WORK)
+        answers.code("1.1", "snake", lambda images, P: 0), answers.words("1.5")
+    for task in WORK.tasks.values():
+        re.search(f"{task.forbidden or 'x'}|{ROUNDABOUT}", text)
+    TASKS.findall(text)
+    assert time.process_time() - start < 5

@@ -1,0 +1,291 @@
+"""From Canvas's zip to Canvas's zip, from Moodle's to Moodle's: ids, letters of the world, and what comes back."""
+
+import csv
+import io
+import json
+import zipfile
+
+import pytest
+from classes import mistaken, notebook
+
+from classroom.__main__ import main
+from classroom.names import whose
+from classroom.sheet import read_sheet
+
+PEOPLE = {
+    "1234": "Doe, Jane",
+    "1235": "王, 芳",
+    "1236": "Müller, Jörg",
+    "1237": "O'Neil-Smith, Al",
+    "1238": "Gone, Ann",
+}
+CANVAS = {
+    "doejane_1234_56789_homework-1.ipynb": "wrong",
+    "doejane_1234_56790_homework-1-2.ipynb": "right",
+    "王芳_LATE_1235_56791_homework-1-1.ipynb": "read",
+    "müllerjörg_1236_56792_homework 1 (3).ipynb": "wrong",
+    "oneilsmithal_1237_56793_Untitled.ipynb": "released",
+}
+MOODLE = {
+    "Jane Doe_1234_assignsubmission_file_/homework-1.ipynb": "right",
+    "王 芳_1235_assignsubmission_file_homework-1.ipynb": "read",
+    "Jörg Müller_1236_assignsubmission_file/homework-1.ipynb": "wrong",
+    "Al O'Neil-Smith_1237_assignsubmission_file_Untitled.ipynb": "released",
+}
+POINTS = {"1234": "16", "1235": "", "1236": "10", "1237": "0", "1238": ""}
+
+
+@pytest.fixture(scope="module")
+def notebooks(tmp_path_factory):
+    """Notebooks by how they are; of "read" the words were not read by a person, of the others they are empty."""
+    top = tmp_path_factory.mktemp("notebooks")
+    found = {
+        "right": notebook(top, words="The same."),
+        "read": notebook(top, words="Another."),
+    }
+    found |= {"wrong": notebook(top, words="…", t1=mistaken("1.1", 0))}
+    released = json.loads((top / "homework-1.ipynb").read_text(encoding="utf-8"))
+    return {
+        name: json.dumps(whole).encode()
+        for name, whole in (found | {"released": released}).items()
+    }
+
+
+def packed(path, names, notebooks):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, kind in names.items():
+            archive.writestr(name, notebooks[kind])
+    return path
+
+
+def table(path, rows, encoding="utf-8-sig"):
+    file = io.StringIO()
+    csv.writer(file).writerows(rows)
+    path.write_bytes(file.getvalue().encode(encoding))
+    return path
+
+
+def gradebook(path, encoding="utf-8-sig"):
+    head = [
+        "Student",
+        "ID",
+        "SIS User ID",
+        "SIS Login ID",
+        "Section",
+        "Homework 10 (7)",
+        "Homework 1 (98765)",
+    ]
+    worth = ["    Points Possible", "", "", "", "", "4", "16"]
+    rows = [
+        [name, id_, f"s{id_}", f"login{id_}", "A", "1", "-"]
+        for id_, name in PEOPLE.items()
+    ]
+    return table(path, [head, worth, *rows], encoding)
+
+
+def worksheet(path):
+    head = [
+        "Identifier",
+        "Full name",
+        "Email address",
+        "Status",
+        "Grade",
+        "Maximum Grade",
+        "Last modified (grade)",
+    ]
+    rows = [
+        [f"Participant {id_}", name, "a@b", "Submitted", "", "16.00", "-"]
+        for id_, name in PEOPLE.items()
+    ]
+    return table(path, [head, *rows])
+
+
+def graded(folder, handed_in, roster, *more):
+    out, back = folder / "out", folder / "back.zip"
+    words = [
+        "grade",
+        str(handed_in),
+        "--homework",
+        "1",
+        "--roster",
+        str(roster),
+        "--out",
+        str(out),
+    ]
+    assert main([*words, "--seed", "3", "--back", str(back), *more]) == 0
+    with zipfile.ZipFile(back) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    return (
+        out,
+        files,
+        [*csv.reader(io.StringIO(files.pop("grades.csv").decode("utf-8-sig")))],
+    )
+
+
+def read_by_hand(out, points):
+    """As a person does: `hand`, and points into the rows that it brings, of these students."""
+    assert main(["hand", str(out), "--homework", "1", "--out", str(out)]) == 0
+    sheet = read_sheet(out / "hand.csv", ())
+    rows = [
+        [
+            row["student"],
+            row["name"],
+            row["task"],
+            row["points"] or points.get(row["student"], ""),
+            row["comment"],
+            row["answer"],
+        ]
+        for row in sheet.rows
+    ]
+    table(out / "hand.csv", [sheet.heads, *rows])
+
+
+def test_canvas_and_back(tmp_path, notebooks, capsys):
+    zipped, roster = (
+        packed(tmp_path / "submissions.zip", CANVAS, notebooks),
+        gradebook(tmp_path / "grades.csv"),
+    )
+    out, files, back = graded(tmp_path, zipped, roster)
+    said = capsys.readouterr().out
+    assert "2 answers of 2 students wait for you" in said
+    assert (
+        "1234 Doe, Jane: 2 notebooks have tasks of it, doejane_1234_56790_homework-1-2.ipynb is what was read"
+        in said
+    )
+    assert "nothing handed in, and no points: 1238 Gone, Ann" in said
+    read_by_hand(out, {"1234": "3"})
+    out, files, back = graded(tmp_path, zipped, roster)
+    assert back[0] == [
+        "Student",
+        "ID",
+        "SIS User ID",
+        "SIS Login ID",
+        "Section",
+        "Homework 1 (98765)",
+    ]
+    assert back[1] == ["    Points Possible", "", "", "", "", "16"]
+    assert {row[1]: row[-1] for row in back[2:]} == POINTS and back[3][:2] == [
+        "王, 芳",
+        "1235",
+    ]
+    assert [*files] == [
+        "doejane_1234_56790_homework-1-2.html",
+        "müllerjörg_1236_56792_homework 1 (3).html",
+        "oneilsmithal_1237_56793_Untitled.html",
+    ]
+    assert b"16 of 16 points" in files["doejane_1234_56790_homework-1-2.html"]
+    again = CANVAS | {"doejane_1234_56999_homework-1-3.ipynb": "right"}
+    before = {path.name: path.read_bytes() for path in out.rglob("*.csv")} | files
+    for names in (CANVAS, CANVAS, again):
+        out, files, back = graded(tmp_path, packed(zipped, names, notebooks), roster)
+        assert {row[1]: row[-1] for row in back[2:]} == POINTS  # by hand, and kept
+        if names is CANVAS:
+            assert (
+                before
+                == {path.name: path.read_bytes() for path in out.rglob("*.csv")} | files
+            )
+
+
+def test_moodle_and_back(tmp_path, notebooks):
+    zipped, roster = (
+        packed(tmp_path / "all.ZIP", MOODLE, notebooks),
+        worksheet(tmp_path / "sheet.csv"),
+    )
+    out, *_ = graded(tmp_path, zipped, roster)
+    read_by_hand(out, {"1234": "3"})
+    _, files, back = graded(tmp_path, zipped, roster)
+    assert back[1] == [
+        "Participant 1234",
+        "Doe, Jane",
+        "a@b",
+        "Submitted",
+        "16",
+        "16.00",
+        "-",
+    ]
+    assert {row[0][12:]: row[4] for row in back[1:]} == POINTS
+    assert [*files] == [
+        f"{name}_assignsubmission_file_feedback.html"
+        for name in ("Jane Doe_1234", "Jörg Müller_1236", "Al O'Neil-Smith_1237")
+    ]
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8", "utf-8-sig", "utf-16", "gb18030", "big5", "shift_jis", "cp1252"],
+)
+def test_a_roster_is_read_in_the_letters_in_which_its_names_are_those_of_the_files(
+    tmp_path, encoding
+):
+    names = {"cp1252": "Müller, Jörg", "shift_jis": "佐藤 みどり", "big5": "陳 慧玲"}
+    name = names.get(encoding, "王 芳")
+    path = table(tmp_path / "class.csv", [["id", "name"], ["1234", name]], encoding)
+    assert (
+        read_sheet(path, (), [f"{name}_1234_assignsubmission_file_a"]).rows[0]["name"]
+        == name
+    )
+
+
+@pytest.mark.errors
+def test_letters_that_may_be_several_are_asked_for(tmp_path):
+    path = table(
+        tmp_path / "class.csv",
+        [["id", "name"], ["1234", "王芳"], ["1235", "李娜"]],
+        "gb18030",
+    )
+    with pytest.raises(
+        ValueError,
+        match="got letters of several kinds.*gb18030: 王芳 李娜.*save it as CSV UTF-8",
+    ):
+        read_sheet(path, (), ["1234.ipynb"])
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("1234.ipynb", ["1234"]),
+        ("01234.ipynb", ["1234"]),
+        ("1234王芳作业1.ipynb", ["1234"]),
+        ("hw1_1234-1235.ipynb", ["1234", "1235"]),
+        ("S777 homework-1.zip", ["s777"]),
+        ("homework-1.ipynb", []),
+        ("11234.ipynb", []),
+        ("x_1235_1234_homework-1.ipynb", ["1235"]),
+        ("x_9_1234_homework-1.ipynb", []),
+        ("x_9_8_1234.ipynb", ["1234"]),
+        ("A B_1235_assignsubmission_file_", ["1235"]),
+        ("A B_1235_assignsubmission_file_homework-1-1234.ipynb", ["1235"]),
+        ("1", ["1"]),
+    ],
+)
+def test_whose_a_file_is(name, ids):
+    people = dict.fromkeys(["1234", "1235", "s777", "1"], "")
+    assert whose([name], people) == {name: ids}
+
+
+def test_without_a_roster_ids_are_the_platforms():
+    assert whose([*CANVAS], {}) == {
+        name: [name.replace("_LATE", "").split("_")[1]] for name in CANVAS
+    }
+    assert whose(["a_1_2_b.ipynb", "c.ipynb"], {}) == {
+        "a_1_2_b.ipynb": ["a_1_2_b.ipynb"],
+        "c.ipynb": ["c.ipynb"],
+    }
+
+
+def test_one_notebook_of_two(tmp_path, notebooks, capsys):
+    folder = tmp_path / "hw"
+    folder.mkdir()
+    for name in ("1234-1235.ipynb", "1236.ipynb"):
+        (folder / name).write_bytes(notebooks["right"])
+    (folder / "1237.ipynb").write_bytes(notebooks["released"])
+    (folder / "1238.ipynb").write_bytes(notebooks["released"])
+    roster = table(tmp_path / "class.csv", [["id", "name"], *PEOPLE.items()])
+    assert main(["grade", str(folder), "--homework", "1", "--roster", str(roster)]) == 0
+    rows = read_sheet(tmp_path / "hw-grades/grades.csv", ()).rows
+    assert [row["total"] for row in rows] == ["13", "13", "13", "0", "0"]
+    said = capsys.readouterr().out
+    assert (
+        "identical notebooks: 1234 Doe, Jane, 1235 王, 芳, 1236 Müller, Jörg\n" in said
+        and "1237" not in said
+    )
