@@ -2,7 +2,7 @@
 
 Whose training a model is, is asked of what its head reads: how much of it a linear map gives of another model's, on
 pictures that the map was not fitted to, without what is common to all pictures of a class. Six honest trainings that
-were worth a point, of ten, and the book's four on Drawn-10 are alike by 0.53 at most; 21 copies (a new head, noise, two
+were worth a point, of ten, and the book's four on Drawn-10 are alike by 0.53 at most; 22 copies (a new head, noise, two
 to three fifths of the weights away, mirrored, other numbers added) by 0.65 or more, the worst of them barely worth a
 point. A model that was trained to imitate another is not found out.
 """
