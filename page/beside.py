@@ -50,6 +50,7 @@ from vitworkshop.studies.rows import read_study
 
 TRACK = 150  # width of a chart, in pixels
 NEAR = 5  # points
+EXPECTED = {SAME: "as expected", NOT_HERE: "not as expected"}
 #: change of the study `parts` -> the chapter that builds what is changed
 CHAPTER_OF = {
     "no positions": "03",
@@ -172,16 +173,20 @@ def told(name: str, what: dict) -> str:
     """The word of a row, and for each of its claims the numbers that it follows from."""
     found = {called: find(name, begins) for begins, called in what["claims"].items()}
     lines = [
-        f"- {called}: *{plain(one)}*, {unbreakable(difference(one))}"
+        f"- {called}: *{plain(one, 'list' in what)}*, {unbreakable(difference(one))}"
         for called, one in found.items()
     ]
-    word = [f"**{headword([*found.values()])}**", ""] if "list" not in what else []
+    word = [] if "list" in what else [f"**{headword(name, what)}**", ""]
     return "\n".join([*word, *lines, "", facts(name, found, what.get("rates"))])
 
 
-def headword(found: list[dict]) -> str:
-    """The word of the first claim, or that a later one takes from it."""
+def headword(name: str, what: dict) -> str:
+    """The word of the first claim, what a later one takes from it, or that there is nothing to tell yet."""
+    found = [find(name, begins) for begins in what["claims"]]
     first, *others = (one["word"] for one in found)
+    expected = 100 * read_study(name)["summary"][found[0]["first"]]["mean"]
+    if first == NOT_HERE and expected < rivals(name, what["ridge"])[0][1] + NEAR:
+        return "Not learned yet"
     if first in (SAME, WITHIN) and {NOT_HERE, OPEN} & {*others}:
         return "Yes, but …"
     said = plain(found[0])
@@ -194,8 +199,10 @@ def find(name: str, begins: str) -> dict:
     return one
 
 
-def plain(found: dict) -> str:
-    """The word as a reader is told it: a margin by its number."""
+def plain(found: dict, own: bool = False) -> str:
+    """The word as a reader is told it: a margin by its number; of what only we expected, that we did."""
+    if own and found["word"] in EXPECTED:
+        return EXPECTED[found["word"]]
     points = f"{100 * found['margin']:g}"
     within = f"within {points} point{'s' * (points != '1')}"
     return within if found["word"] == WITHIN else found["word"]
@@ -235,6 +242,8 @@ def rates(name: str, found: Iterable[dict]) -> str:
     if not tried:
         return "one learning rate"
     numbers = sorted({len(one) for one in tried})
+    if numbers == [2]:
+        return "2 learning rates a side, so that none lies between others"
     edge = "" if all(map(bracketed, tried)) else ", a best one at the edge"
     return f"{' to '.join(map(str, {numbers[0]: 0, numbers[-1]: 0}))} learning rates a side{edge}"
 
@@ -314,7 +323,7 @@ def glance() -> str:
         ahead = unbreakable(difference(found[0]).partition(" [")[0])
         near = "; ".join(hardly(ours(name, what["ours"]), rivals(name, what["ridge"])))
         link = f'<a href="#{make_id(title)}">{title}</a>'
-        rows.append([link, ahead, headword(found), near])
+        rows.append([link, ahead, headword(name, what), near])
     heads = ["question", "our difference", "in a word", "hardly learned"]
     return vl.viz.table(heads, rows)
 

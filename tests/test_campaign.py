@@ -29,11 +29,12 @@ from test_corrupt import test_each_image_has_exactly_as_many_corrupted_patches  
 from test_data import BATCH, FILES, FOLDER, pack, records
 from test_patches import test_patchify_is_its_definition_and_unpatchify_its_inverse  # noqa: F401 - here with more
 from test_posembed import test_resampling_keeps_prefix_dtype_and_constants  # noqa: F401 - examples
-from vitworkshop.studies.plan import read_rows
 
 import vitlib as vl
 from vitlib.data import cifar10
 from vitlib.files import write_json
+from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.runner import begun
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
 
@@ -366,15 +367,14 @@ def test_damaged_results(tmp_path, name):
     assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
 
 
-def test_damaged_rows_of_a_finished_run(tmp_path):
-    about = {"study": "toy", "seed": 0}
-    rows = [{"seed": i, "final": {"val_accuracy": 0.1 * i}} for i in range(9)]
-    path = write_json(tmp_path / "rows.json", {"about": about, "rows": rows})
-    read = lambda: read_rows(path, about, {})
-    assert (
-        refused_or_equal(path, path.read_bytes(), read, lambda found: found == rows)
-        > 1.9 * COUNT
-    )
+def test_damaged_files_of_a_study_that_goes_on(tmp_path):
+    result = vl.load_results("norm-order")
+    study = STUDIES["norm-order"]
+    result["runs"] = result["runs"][:9]
+    path = write_json(tmp_path / "norm-order.json", result)
+    read = lambda: begun(study, result, path)
+    same = lambda found: found == result["runs"]
+    assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
 
 
 def test_damaged_archives(tmp_path, monkeypatch):

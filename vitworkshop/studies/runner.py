@@ -65,7 +65,10 @@ def run_study(
         job.deadline = time.time() + 60 * budget_minutes
     failed: dict[tuple[str, int], str] = {}
     nothing: set[tuple[str, int]] = set()  # runs that had nothing to do, and no rows
-    with lock(folder), tqdm(desc=name, unit="run", disable=not progress) as bar:
+    with (
+        lock(folder),
+        tqdm(desc=name, unit="run", disable=None if progress else True) as bar,
+    ):
         runs = begun(study, header, folder / f"{name}.json")
         while True:
             order = trials(study, runs)
