@@ -129,7 +129,7 @@ def climbs(tree: dict[str, str]) -> set[str]:
 
 
 def test_arrows_run_down():
-    """A new room belongs into ARROWS, and into CONTRIBUTING."""
+    """A new room belongs into ARROWS, and into MAINTAINING."""
     assert {room_of(module) for module in TREE} == set(ARROWS)
     late = {name: home for name, home in vl._LATE.items() if "vitworkshop" in home}
     assert late == LAZY
@@ -186,7 +186,7 @@ def test_modules_begin_by_saying_what_they_hold(module):
 
 
 def test_files_and_modules_that_are_named_exist():
-    """In the packages, the chapters and CONTRIBUTING; a path may begin at the project, a package or the book."""
+    """In the packages, chapters and contributors' pages; a path may begin at the project, a package or the book."""
     inside = [
         path
         for top in ("vitlib", "vitworkshop", *AROUND, "book")
@@ -200,6 +200,7 @@ def test_files_and_modules_that_are_named_exist():
     gone = []
     for path in [
         ROOT / "CONTRIBUTING.md",
+        ROOT / "MAINTAINING.md",
         *(path for path in inside if path.suffix in kinds),
     ]:
         text = path.read_text(encoding="utf-8")

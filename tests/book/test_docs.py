@@ -385,7 +385,7 @@ def test_questions_have_folded_answers_with_evidence():
             ), question
 
 
-def test_contributing_has_the_figure_of_the_last_mutation_run():
+def test_maintaining_has_the_figure_of_the_last_mutation_run():
     figures = json.loads(
         (ROOT / "tools/measure/mutants.json").read_text(encoding="utf-8")
     )
@@ -397,7 +397,7 @@ def test_contributing_has_the_figure_of_the_last_mutation_run():
         f"{figures['accepted']} that make no difference"
     )
     assert wanted in " ".join(
-        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split()
+        (ROOT / "MAINTAINING.md").read_text(encoding="utf-8").split()
     )
     assert (
         tried >= 300

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from pages import python_blocks
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -37,25 +36,30 @@ BUDGET = (  # what stands behind a long line here
     (r"-m vitlib (train|finetune)\b(?!.*--help)", "--limit 8 --epochs 1 --device cpu"),
     (r"-m vitlib study run\b", "--budget-minutes 0.001"),
 )
-FEWER = {"--nproc-per-node=4": "--nproc-per-node=2", "--out /shared": "--out runs"}
+FEWER = {  # processes, and parameters
+    "--nproc-per-node=4": "--nproc-per-node=2",
+    "--preset modern --scale full": "--preset drawn10",
+}
 
 
-def lines(text: str) -> list[str]:
-    """The lines of a page's blocks for a POSIX shell, those that go on joined, without what is said behind #."""
-    blocks = re.findall(r"^ *```bash\n(.*?)^ *```", text, re.M | re.S)
-    joined = "\n".join(blocks).replace("\\\n", " ").splitlines()
+def lines(block: str) -> list[str]:
+    """The lines of a block for a POSIX shell, those that go on joined, without what is said behind #."""
+    joined = block.replace("\\\n", " ").splitlines()
     bare = (re.sub(r"(^|\s)#.*", "", line).strip() for line in joined)
     return [line for line in bare if line]
 
 
 def tasks() -> list[tuple[str, str, str]]:
-    """What the pages print, in their order: the page, "sh" or "python", and the text."""
-    found = []
+    """What the pages print, in its order, once: the page, "bash" or "python", and the text."""
+    found = {}
     for path in PRINTED:
         text = path.read_text(encoding="utf-8")
-        found += [(path.stem, "sh", line) for line in lines(text)]
-        found += [(path.stem, "python", block) for block in python_blocks(text)]
-    return found
+        fenced = re.findall(r"^ *```(bash|python)\n(.*?)^ *```$", text, re.M | re.S)
+        for kind, block in fenced:
+            each = [block] if kind == "python" else lines(block)
+            for one in each:
+                found.setdefault((kind, one), path.stem)
+    return [(page, kind, text) for (kind, text), page in found.items()]
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +110,8 @@ def shell(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3, "printed")  # all or none: a line may need the one before it
 @pytest.mark.skipif(os.name != "posix", reason="the lines are for a POSIX shell")
-@pytest.mark.xdist_group("printed")
 @pytest.mark.parametrize(("page", "kind", "text"), tasks())
 def test_a_printed_line_runs_as_it_stands(shell, page, kind, text):
     if kind == "python":
@@ -129,7 +133,7 @@ def test_a_printed_line_runs_as_it_stands(shell, page, kind, text):
 
 
 def test_a_line_that_is_not_run_stands_on_a_page():
-    printed = [text for _, kind, text in tasks() if kind == "sh"]
+    printed = [text for _, kind, text in tasks() if kind == "bash"]
     assert not [
         what for what in NOT_RUN if not any(t.startswith(what) for t in printed)
     ]

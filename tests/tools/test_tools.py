@@ -178,6 +178,15 @@ def test_every_pin_admits_the_first_release_of_every_python():
     assert not refused
 
 
+def test_a_pin_has_its_reason_beside_it():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    pins = re.findall(r'^ *"[\w.-]+==[^"]+",(.*)$', text, re.M)
+    assert len(pins) == text.count("==") - text.count("(==)") > 10
+    assert not [
+        reason for reason in pins if len(reason.removeprefix(" # ").split()) < 4
+    ]
+
+
 def test_all_promise_the_same_pythons():
     oldest, *_, newest = lock.pythons()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
