@@ -407,6 +407,12 @@ def test_data_that_do_not_fit_are_refused(images, labels, message):
         vl.train_model(RANDOM, (images, labels), progress=False)
 
 
+def test_the_line_for_normalised_images_gives_the_bytes_back():
+    images = toy()[0]
+    back = (255 * vl.denormalize(vl.normalize(images))).round().byte()
+    assert torch.equal(back, images)
+
+
 # ----------------------------------------------------------------------------------------- recipes and precision
 
 
