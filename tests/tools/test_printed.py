@@ -34,6 +34,7 @@ NOT_RUN = {  # what a line begins with, and why it is not run here
 }
 BUDGET = (  # what stands behind a long line here
     (r"-m vitlib (train|finetune)\b(?!.*--help)", "--limit 8 --epochs 1 --device cpu"),
+    (r"-m vitlib finetune\b", "--img-size 32"),
     (r"-m vitlib study run\b", "--budget-minutes 0.001"),
 )
 FEWER = {  # processes, and parameters
