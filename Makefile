@@ -23,17 +23,23 @@ STAMP := $(VENV)/made-from-$(shell { cat requirements.txt; grep '^packages' pypr
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help book test check chapter serve pdf lab clean venv set-url refresh bench campaign mutants lock colab class bundle
+.PHONY: help help-all book test check chapter serve pdf lab clean venv set-url refresh bench campaign mutants lock colab class bundle
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
 	@echo
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@echo
 	@echo "  LANGUAGES=...  en, zh or en,zh: which pages make book builds"
 	@echo "  LANGUAGE=zh    make class, colab, bundle: Chinese chapters"
 	@echo "  TORCH=cpu      on Linux without a GPU: make book TORCH=cpu"
 	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"
+
+help-all: help  ## this list, and what maintainers use
+	@echo
+	@echo "For maintainers (MAINTAINING.md says when):"
+	@echo
+	@sed -n 's/^\([a-z-]*\):.* ### \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
 book: $(STAMP)  ## build the book (first time: sets everything up)
 	@LANGUAGES=$(LANGUAGES) $(BIN)/python -m tools.build
@@ -66,7 +72,7 @@ clean:  ## delete what was built (the virtual environment stays)
 	@find vitlib vitworkshop tests tools page book classroom -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Deleted _build, class and caches. To delete the virtual environment as well: rm -rf $(VENV)"
 
-set-url: $(STAMP)  ## give the book its public address: make set-url URL=https://github.com/org/repo
+set-url: $(STAMP)  ### give the book its public address: make set-url URL=https://github.com/org/repo
 	@$(BIN)/python -m page.address "$(URL)"
 
 colab:  ## write patch-by-patch.zip, from which Colab and Kaggle install the package
@@ -79,20 +85,20 @@ class: $(STAMP)  ## write class/: chapters for students without solutions, and f
 bundle: book  ## write class/bundle-*.zip, from which a class starts without a network
 	@$(BIN)/python -m classroom.bundle $(ZH) $(INDEX)
 
-refresh: book  ## store in the notebooks what they printed, for git (images are stripped)
+refresh: book  ### store in the notebooks what they printed, for git (images are stripped)
 	@$(BIN)/python -m tools.refresh
 
-bench: $(STAMP)  ## compare with other libraries' speed: make bench ARGS="--threads 1 --clock cpu"
+bench: $(STAMP)  ### compare with other libraries' speed: make bench ARGS="--threads 1 --clock cpu"
 	@$(BIN)/python -m tools.measure.bench $(ARGS)
 
-campaign: $(STAMP)  ## thousands of examples, kills and damaged files: up to half an hour
+campaign: $(STAMP)  ### thousands of examples, kills and damaged files: up to half an hour
 	@$(BIN)/python -m pytest -q -n 2 -p no:cacheprovider -m campaign tests/test_campaign.py
 
-mutants: $(STAMP)  ## do the tests notice small changes of the packages? make mutants ARGS="vitlib/train -n 9"
+mutants: $(STAMP)  ### do the tests notice small changes of the packages? make mutants ARGS="vitlib/train -n 9"
 	@$(BIN)/python -m pip install --quiet cosmic-ray==8.7.0
 	@$(BIN)/python -m tools.measure.mutants $(ARGS)
 
-lock:  ## write requirements.txt anew; ARGS=--upgrade takes the newest that pyproject.toml allows
+lock:  ### write requirements.txt anew; ARGS=--upgrade takes the newest that pyproject.toml allows
 	@$(if $(filter none,$(PYTHON)),echo "No Python $(RANGE) was found." && exit 1,:)
 	@$(PYTHON) -m tools.lock $(ARGS)
 

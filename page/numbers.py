@@ -8,9 +8,7 @@ how it is written: percent, duration, a format such as .2f or .2%, or spread (me
 of a study's summary). The directive ``computed`` puts one of the tables below on the page. A wrong name stops the build
 and says which names there are.
 
-    python -m page.numbers          writes the table of results into README.md and the title page
-
-That table stands between `<!-- results -->` and `<!-- /results -->`. Running it twice changes nothing.
+What each model of the book reaches stands once, in `our-models`, on the page of data sets and models.
 """
 
 from __future__ import annotations
@@ -30,17 +28,13 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import vitlib as vl
 from page import address, clinic, lengths, values
-from page.address import write_if_changed
 from page.explorers import MODEL
 from page.values import duration, unbroken
 from vitlib.config import PRESETS
 from vitlib.data.photos import PICTURES
 from vitlib.evidence import RESULTS, load_results
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "book" / "intro.md")
 ORDER = ("drawn10", "plain", "modern", "muon", "photo")
-HEADS = ("Model", "Data", "Parameters", "Epochs", "Trained on", "Time", "Test accuracy")
 
 # Numbers from results
 
@@ -352,54 +346,6 @@ def make_table(name: str) -> str:
     return TABLES[name]()
 
 
-# The table in README.md and on the title page
-
-
-def size(parameters: int) -> str:
-    """A count as people say it: "311 k", "5.4 M"."""
-    return (
-        f"{parameters / 1e6:.1f} M"
-        if parameters >= 1e6
-        else f"{parameters / 1e3:.0f} k"
-    )
-
-
-def row(run: dict) -> str:
-    """One run as a line of the table."""
-    cells = {name: RUN[name](run) for name in HEADS} | {
-        "Parameters": size(run["parameters"])
-    }
-    return f"| {' | '.join(cells.values())} |"
-
-
-def fill(text: str, runs: list[dict]) -> str:
-    """A page with its table written anew; ValueError if it has no place for one."""
-    head = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
-    linear = [f"| {' | '.join(cells)} |" for cells in rivals(HEADS)]
-    lines = ["<!-- results -->", *head, *map(row, runs), *linear, "<!-- /results -->"]
-    filled, found = re.subn(
-        r"<!-- results -->\n.*?<!-- /results -->",
-        lambda _: "\n".join(lines),
-        text,
-        flags=re.S,
-    )
-    if found != 1:
-        raise ValueError(
-            f"expected one block from <!-- results --> to <!-- /results -->, found {found}"
-        )
-    return filled
-
-
-def main() -> None:
-    """Fills both pages."""
-    runs = finished_runs()
-    for page in PAGES:
-        new = write_if_changed(page, fill(page.read_text(encoding="utf-8"), runs))
-        print(
-            f"{page.name}: {len(runs)} results, {'written' if new else 'as they were'}"
-        )
-
-
 # Sphinx
 
 
@@ -457,7 +403,3 @@ def setup(app) -> None:
     app.add_role("result", Value(result))
     app.add_role("model", Value(model))
     app.add_directive("computed", Computed)
-
-
-if __name__ == "__main__":
-    main()

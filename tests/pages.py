@@ -8,7 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]  # of the book
-AROUND = [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md"]
+AROUND = [
+    ROOT / f"{name}.md"
+    for name in ("README", "README.zh", "CONTRIBUTING", "MAINTAINING")
+]
 
 
 @cache

@@ -6,8 +6,11 @@ import doctest
 import importlib
 import inspect
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -126,7 +129,7 @@ def climbs(tree: dict[str, str]) -> set[str]:
 
 
 def test_arrows_run_down():
-    """A new room belongs into ARROWS, and into CONTRIBUTING."""
+    """A new room belongs into ARROWS, and into MAINTAINING."""
     assert {room_of(module) for module in TREE} == set(ARROWS)
     late = {name: home for name, home in vl._LATE.items() if "vitworkshop" in home}
     assert late == LAZY
@@ -183,7 +186,7 @@ def test_modules_begin_by_saying_what_they_hold(module):
 
 
 def test_files_and_modules_that_are_named_exist():
-    """In the packages, the chapters and CONTRIBUTING; a path may begin at the project, a package or the book."""
+    """In the packages, chapters and contributors' pages; a path may begin at the project, a package or the book."""
     inside = [
         path
         for top in ("vitlib", "vitworkshop", *AROUND, "book")
@@ -197,6 +200,7 @@ def test_files_and_modules_that_are_named_exist():
     gone = []
     for path in [
         ROOT / "CONTRIBUTING.md",
+        ROOT / "MAINTAINING.md",
         *(path for path in inside if path.suffix in kinds),
     ]:
         text = path.read_text(encoding="utf-8")
@@ -212,6 +216,36 @@ def test_files_and_modules_that_are_named_exist():
             if not any((top / name).exists() for top in below)
         ]
     assert not gone
+
+
+def test_the_wheel_carries_its_types_and_data(tmp_path):
+    """Without `py.typed` a type checker takes every name of the package for Any."""
+    pytest.importorskip("setuptools", "77")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for name in ("pyproject.toml", project["project"]["readme"], "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    for package in ("vitlib", "vitworkshop"):
+        shutil.copytree(
+            ROOT / package,
+            tmp_path / package,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+    build = "from setuptools import build_meta; build_meta.build_wheel('out')"
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    [wheel] = (tmp_path / "out").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        carried = set(archive.namelist())
+    there = {
+        path.relative_to(tmp_path).as_posix()
+        for package in ("vitlib", "vitworkshop")
+        for path in (tmp_path / package).rglob("*")
+        if path.is_file()
+    }
+    assert {"vitlib/py.typed", "vitworkshop/py.typed"} <= carried
+    assert there <= carried, sorted(there - carried)
 
 
 # --- public names -----------------------------------------------------------------------------------------------
@@ -383,3 +417,32 @@ def test_importing_vitlib_imports_little():
         cwd=ROOT,
     )
     assert run.stdout.split() == []
+
+
+def takers() -> list[tuple[str, object]]:
+    """What is public and takes images: functions, classes, and the methods of public classes."""
+    found = []
+    for name in NAMES:
+        thing = getattr(vl, name)
+        if not callable(thing):
+            continue
+        inside = vars(thing).items() if inspect.isclass(thing) else ()
+        for called, each in ((name, thing), *((f"{name}.{n}", m) for n, m in inside)):
+            if called.rpartition(".")[2][0] != "_" and callable(each):
+                try:
+                    takes = "images" in inspect.signature(each).parameters
+                except ValueError:  # a class without a signature takes none
+                    takes = False
+                if takes and each.__doc__:  # `forward` of a part has none
+                    found.append((called, each))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"),
+    [*takers(), ("VisionTransformer", vl.VisionTransformer), ("ResNet", vl.ResNet)],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_the_first_line_says_whether_images_are_raw_or_normalised(name, thing):
+    first = inspect.getdoc(thing).split("\n")[0]
+    assert re.search(r"\b([Nn]ormalised|[Rr]aw)\b|of any scale", first), first

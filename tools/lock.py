@@ -25,7 +25,8 @@ LOCK = ROOT / "requirements.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
 ]
-TORCH = "torch==2.13.0"  # a new torch is a decision, not an accident
+# a new torch is a decision: other kernels, other last digits in the chapters, and each leaves systems behind
+TORCH = "torch==2.13.0"
 NOT_PINNED = re.compile(r"nvidia-|cuda-|triton|torchvision|setuptools|wheel")
 BARE = "# --no-deps "  # begins a line of what is installed without its dependencies
 HEADER = """\

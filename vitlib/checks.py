@@ -358,6 +358,8 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
     usual = "".join(
         f"; {mark.value} is usual" for mark in marks if isinstance(mark, Usual)
     )
+    if isinstance(value, str) and (named := [k for k in kinds if hasattr(k, "preset")]):
+        usual = f"; {named[0].__name__}.preset(name) makes one, as of 'vit-b/16'"
     raise ValueError(f"{name} must be {expected}, got {value!r:.200}{usual}")
 
 

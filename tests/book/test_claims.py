@@ -256,7 +256,6 @@ NOT_PROSE = (
     r"^`{3,}\{(?:code|computed|beside|raw|bibliography).*?^`{3,}$",  # code, and what a page computes
     r"^`{3,}(?:bash|powershell|python|text|bibtex)$.*?^`{3,}$",
     r"^[`:]{3,}[^\n]*$",  # the fences of boxes and exercises
-    r"<!-- results -->.*?<!-- /results -->",  # `python -m page.numbers` writes it
     r"\$\$.*?\$\$",
     r"\$[^$]+\$",
     r"\{[\w:]+\}`[^`]*`",  # roles, `result` among them

@@ -611,6 +611,7 @@ def test_both_kinds_of_models_read_their_features_through_one_vector(cfg):
 @pytest.mark.errors
 def test_anything_else_is_refused():
     with pytest.raises(
-        ValueError, match="cfg must be a ViTConfig or a ResNetConfig, got 'resnet'"
+        ValueError,
+        match=r"cfg must be a ViTConfig or a ResNetConfig, got 'resnet'; ViTConfig.preset\(name\) makes one",
     ):
         vl.build_model("resnet")

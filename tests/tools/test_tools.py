@@ -178,6 +178,15 @@ def test_every_pin_admits_the_first_release_of_every_python():
     assert not refused
 
 
+def test_a_pin_has_its_reason_beside_it():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    pins = re.findall(r'^ *"[\w.-]+==[^"]+",(.*)$', text, re.M)
+    assert len(pins) == text.count("==") - text.count("(==)") > 10
+    assert not [
+        reason for reason in pins if len(reason.removeprefix(" # ").split()) < 4
+    ]
+
+
 def test_all_promise_the_same_pythons():
     oldest, *_, newest = lock.pythons()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -291,11 +300,16 @@ def make(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess:
 
 
 def test_help_is_what_make_says_first():
+    """And what maintainers use is a second list, behind the first."""
     said = make().stdout
     assert said == make("help").stdout
-    for target in ("book", "test", "serve", "clean", "set-url", "colab", "lock"):
+    for target in ("book", "test", "serve", "clean", "colab", "class"):
         assert f"make {target} " in said
     assert "TORCH=cpu" in said
+    both = make("help-all").stdout
+    assert both.startswith(said)
+    for target in ("set-url", "refresh", "bench", "campaign", "mutants", "lock"):
+        assert f"make {target} " in both and f"make {target} " not in said
 
 
 def test_make_says_when_there_is_no_python(tmp_path):

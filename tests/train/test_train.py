@@ -394,9 +394,10 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
         (
             toy()[0].float(),
             toy()[1],
-            r"expected uint8 images \(n, 3, 8, 8\), got torch.float32",
+            r"expected raw uint8 images \(n, 3, 8, 8\), got torch.float32 .*; give bytes: vl.denormalize\(images\)",
         ),
-        (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\)"),
+        (toy()[0].long(), toy()[1], r"got torch.int64 .*; .* give images.byte\(\)"),
+        (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\); resize them"),
         (toy()[0][:0], toy()[1][:0], "at least one image"),
         (toy()[0], toy()[1] + 1, r"expected labels in \[0, 4\), got 1 to 4"),
     ],
@@ -404,6 +405,12 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
 def test_data_that_do_not_fit_are_refused(images, labels, message):
     with pytest.raises(ValueError, match=message):
         vl.train_model(RANDOM, (images, labels), progress=False)
+
+
+def test_the_line_for_normalised_images_gives_the_bytes_back():
+    images = toy()[0]
+    back = (255 * vl.denormalize(vl.normalize(images))).round().byte()
+    assert torch.equal(back, images)
 
 
 # ----------------------------------------------------------------------------------------- recipes and precision

@@ -42,7 +42,7 @@ __all__ = ["Dataset", "denormalize", "load_dataset", "normalize", "split_validat
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images with their labels and what they are called.
+    """Raw images, uint8, with their labels and what they are called.
 
     Attributes:
         images: uint8 (n, 3, H, W), RGB.
@@ -137,7 +137,7 @@ def split_validation(
     n: int = 5000,
     seed: SmallSeed = 0,
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Holds n images out of a training set, each class in proportion.
+    """Holds n images, raw or normalised, out of a training set, each class in proportion.
 
     Choices (learning rates, epochs, recipes) are made on the part held out; the test set is read once.
 
@@ -203,7 +203,7 @@ def normalize(
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
 ) -> Float[Tensor, "*B C H W"]:
-    """Normalises images for a model: (x - mean) / std, with x in [0, 1].
+    """Normalises raw images, uint8 or float in [0, 1], for a model: (x - mean) / std, with x in [0, 1].
 
     Args:
         images: (..., C, H, W); uint8 0 to 255, or float in [0, 1].
@@ -246,7 +246,7 @@ def denormalize(
     mean: float | Sequence[float] = 0.5,
     std: float | Sequence[float] = 0.5,
 ) -> Float[Tensor, "*B C H W"]:
-    """The inverse of `normalize`, for looking at what a model was given.
+    """Raw images, float in [0, 1], from normalised ones: the inverse of `normalize`, to look at what a model was given.
 
     Args:
         images: float (..., C, H, W), normalised.

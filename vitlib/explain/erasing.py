@@ -27,7 +27,7 @@ def answer_with(
     kept: Int64[Tensor, "B n"],
     erase: str = "remove",
 ) -> Float[Tensor, "B K"]:
-    """Logits when each image has only some of its patches.
+    """Logits of normalised images when each has only some of its patches.
 
     Args:
         model: In evaluation mode.
@@ -82,7 +82,7 @@ def occlusion(
     target: Target = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B N"]:
-    """How much a class's logit falls when one patch is taken away, for each patch: N + 1 forward passes.
+    """How much a class's logit falls when a patch of normalised images is taken away, for each: N + 1 forward passes.
 
     Args:
         model: In evaluation mode.
@@ -121,7 +121,7 @@ def intervene(
     remove: Sequence[int] = (),
     heads: Sequence[tuple[int, int]] = (),
 ) -> Float[Tensor, "B K"]:
-    """Logits after an intervention, the same for all images; several may be made at once.
+    """Logits of normalised images after an intervention, the same for all of them; several may be made at once.
 
     Places are counted from 0, row after row. `vitworkshop/web/vit.js` does the same in a page.
 
@@ -157,7 +157,7 @@ def intervene(
 def head_importance(
     model: VisionTransformer, images: Images, labels: Int64[Tensor, " B"]
 ) -> Float[Tensor, "L h"]:
-    """How much the loss rises when one head's output is zero, for each head: L x h forward passes.
+    """How much the loss on normalised images rises when one head's output is zero, for each: L x h forward passes.
 
     Args:
         model: In evaluation mode.

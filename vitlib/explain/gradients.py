@@ -24,7 +24,7 @@ Target = int | Sequence[int] | Int[Tensor, " B"] | None
 def grad_cam(
     model: VisionTransformer, images: Images, target: Target = None
 ) -> Float[Tensor, "B H W"]:
-    """Which regions raise a class's logit: Grad-CAM on the tokens that the last attention reads.
+    """Which regions of normalised images raise a class's logit: Grad-CAM on the tokens that the last attention reads.
 
     They are the last block's `norm1` output (of a post-norm model, its input). At the last block's
     output it would not work: under CLS pooling the patch tokens' gradients are exactly 0 there.
@@ -86,7 +86,7 @@ def grad_cam_patches(
 def attention_relevance(
     model: VisionTransformer, images: Images, target: Target = None
 ) -> Float[Tensor, "B T T"]:
-    """How much each output token owes each input token for a class: gradient times attention, layer after layer.
+    """How much output tokens owe input tokens for a class, of normalised images: gradient times attention, by layers.
 
     In each layer, the weights times the gradients of the class's logit with respect to them, negative ones cut off, the
     heads averaged: A. Relevance starts as the identity and becomes R + A R, layer after layer.
@@ -129,7 +129,7 @@ def attention_relevance(
 def integrated_gradients(
     model: VisionTransformer, images: Images, target: Target = None, steps: Count = 32
 ) -> Float[Tensor, "B C H W"]:
-    """What each number of the image adds to a class's logit, from mid-grey to the image in small steps.
+    """What each number of normalised images adds to a class's logit, from mid-grey to the image in small steps.
 
     All numbers together add up to the logit of the image minus that of grey, up to the error of the steps.
 

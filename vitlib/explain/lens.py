@@ -15,7 +15,7 @@ __all__ = ["logit_lens"]
 @torch.no_grad()
 @checked
 def logit_lens(model: VisionTransformer, images: Images) -> Float[Tensor, "L B T K"]:
-    """Logits of every token before the first block and after each: last norm and head, read too early.
+    """Logits of every token of normalised images before the first block and after each: the head, read too early.
 
     The head was trained on what leaves the last block. What it says of earlier tokens is what the head makes of
     them, not what a layer "thinks". With a linear head, an image's logits under GAP are the mean of its patches'

@@ -112,7 +112,7 @@ def patch_scores(
     target: Target = None,
     seed: Seed = 0,
 ) -> Float[Tensor, "B N"]:
-    """How important each patch is, by one explanation or by a ranking that knows nothing.
+    """How important each patch of normalised images is, by one explanation or by a ranking that knows nothing.
 
     "attention": of the last layer, heads averaged. "rollout", "relevance", "grad-cam": as their functions; of (T, T)
     the row of CLS or, under GAP, the mean over the patches' rows. "integrated gradients": added up over a patch.
@@ -149,7 +149,7 @@ def deletion_curve(
     steps: Count | None = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B S"]:
-    """A class's probability while patches are erased, highest scores first. The sooner it falls, the truer the scores.
+    """A class's probability while patches of normalised images are erased, highest scores first: a quick fall is good.
 
     Args:
         model: In evaluation mode.
@@ -176,7 +176,7 @@ def insertion_curve(
     steps: Count | None = None,
     erase: str = "remove",
 ) -> Float[Tensor, "B S"]:
-    """A class's probability while patches come back, highest scores first. The sooner it rises, the truer the scores.
+    """A class's probability while patches of normalised images come back, highest scores first: a quick rise is good.
 
     The arguments as for `deletion_curve`. Returns (B, steps + 1): nothing first, untouched last.
 

@@ -51,7 +51,7 @@ def trace(
     remove: Sequence[int] = (),
     heads: Sequence[tuple[int, int]] = (),
 ) -> dict[str, Tensor]:
-    """Every tensor of a forward pass by its name, after an intervention if one is wanted.
+    """Every tensor of a forward pass of normalised images by its name, after an intervention if one is wanted.
 
     `trace` of `vitworkshop/web/vit.js` does the same in a page. A token that is removed keeps its rows, but no
     other reads it and its own attention is 0.

@@ -38,7 +38,7 @@ __all__ = [
 def patchify(
     images: Shaped[Tensor, "B C H W"], patch_size: Count
 ) -> Shaped[Tensor, "B N PPC"]:
-    """Cut images into non-overlapping square patches and flatten each.
+    """Cut images, raw or normalised, into non-overlapping square patches and flatten each.
 
     Args:
         images: (B, C, H, W), any dtype.

@@ -100,7 +100,7 @@ class PreActBottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A stem, stages of pre-activation bottlenecks, a norm, the mean over all places, read by a head.
+    """Normalised images to logits: a stem, stages of pre-activation bottlenecks, a norm, the mean of places, a head.
 
     The `state_dict` has the names and shapes of timm's `ResNetV2`, but for the head, which is `head` here, as in
     `VisionTransformer`, and a 1x1 convolution `head.fc` there.
@@ -154,7 +154,7 @@ class ResNet(nn.Module):
     def forward_features(
         self, images: Float[Tensor, "B C H W"]
     ) -> Float[Tensor, "B D rows cols"]:
-        """The feature map after the last norm: (B, C, H, W) -> (B, D, rows, columns)."""
+        """The feature map of normalised images after the last norm: (B, C, H, W) -> (B, D, rows, columns)."""
         check_images(images, f"B {self.cfg.in_chans} H W")
         check_normalised(images, next(self.parameters()))
         return self.norm(self.stages(self.stem(images)))
@@ -170,7 +170,7 @@ class ResNet(nn.Module):
         return model
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
-        """Logits: (B, C, H, W) -> (B, K)."""
+        """Logits of normalised images: (B, C, H, W) -> (B, K)."""
         return self.head(self.pool(self.forward_features(images)))
 
 

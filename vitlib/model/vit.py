@@ -25,7 +25,7 @@ __all__ = ["MODELS", "VisionTransformer", "build_model"]
 
 
 class VisionTransformer(nn.Module):
-    """Patches to tokens, CLS in front, positions added, L encoder blocks, one token read by a head.
+    """Normalised images to logits: patches, CLS in front, positions, L encoder blocks, one token read by a head.
 
     The default model's `state_dict` has timm's names and shapes.
 
@@ -85,11 +85,11 @@ class VisionTransformer(nn.Module):
         name_as_timm(self)
 
     def embed(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
-        """The encoder's input (Equation 1): (B, C, H, W) -> (B, 1+N, D), CLS first."""
+        """The encoder's input (Equation 1), of normalised images: (B, C, H, W) -> (B, 1+N, D), CLS first."""
         return self.add_positions(self.embed_patches(images))
 
     def embed_patches(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
-        """The patches times E, the first half of Equation 1: (B, C, H, W) -> (B, N, D)."""
+        """The patches of normalised images times E, half of Equation 1: (B, C, H, W) -> (B, N, D)."""
         height, width = self.cfg.image_shape
         other_size = "resize the images, or use model.with_img_size(...)"
         check_images(images, f"B {self.cfg.in_chans} {height} {width}", other_size)
@@ -112,7 +112,7 @@ class VisionTransformer(nn.Module):
     def forward_features(
         self, images: Float[Tensor, "B C H W"]
     ) -> Float[Tensor, "B T D"]:
-        """Every token after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D)."""
+        """Every token of normalised images after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D)."""
         return self.encode(self.embed(images))
 
     def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
@@ -121,13 +121,13 @@ class VisionTransformer(nn.Module):
         return tokens[:, 0] if reads_cls else tokens[:, 1:].mean(dim=1)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
-        """Logits (Equations 1-4): (B, C, H, W) -> (B, K)."""
+        """Logits of normalised images (Equations 1-4): (B, C, H, W) -> (B, K)."""
         return self.head(self.pool(self.forward_features(images)))
 
     def attention_maps(
         self, images: Float[Tensor, "B C H W"], layers: list[int] | None = None
     ) -> Float[Tensor, "L B h T T"]:
-        """The attention weights of each layer, computed anew; `forward` never forms them.
+        """The attention weights of each layer on normalised images, computed anew; `forward` never forms them.
 
         Args:
             images: (B, C, H, W), normalised.

@@ -53,7 +53,7 @@ def augment_batch(
     generator: Generator,
     mix: bool = True,
 ) -> tuple[Floats, Targets]:
-    """Apply a recipe's augmentation to a batch: crop, flip, RandAugment, then Mixup or CutMix.
+    """Apply a recipe's augmentation to a batch of raw images: crop, flip, RandAugment, then Mixup or CutMix.
 
     Args:
         images: (B, 3, H, W).
@@ -112,7 +112,7 @@ def soft_targets(
 
 @checked
 def random_crop(images: Images, padding: Natural, generator: Generator) -> Images:
-    """Shift each image by up to `padding` pixels both ways; what comes in at the border is its mirror image.
+    """Shift each raw image by up to `padding` pixels both ways; what comes in at the border is its mirror image.
 
     Args:
         images: (B, C, H, W); their dtype stays.
@@ -152,7 +152,7 @@ def _mirror(index: Tensor, size: int) -> Tensor:
 
 @checked
 def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
-    """Mirror each of the `images` left to right with probability `p`, drawn from a CPU `generator`.
+    """Mirror each of the raw `images` left to right with probability `p`, drawn from a CPU `generator`.
 
     Raises:
         ValueError: If the images are no bytes and no floats in [0, 1].
@@ -168,7 +168,7 @@ def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
 def mixup(
     images: Images, targets: Targets, alpha: Alpha, generator: Generator
 ) -> tuple[Floats, Targets]:
-    """Blend images with partners from the batch, lam * x + (1 - lam) * x', and targets alike; lam ~ Beta(alpha, alpha).
+    """Blend raw images x with partners x', lam * x + (1 - lam) * x', and targets alike; lam ~ Beta(alpha, alpha).
 
     Args:
         images: (B, C, H, W).
@@ -192,7 +192,7 @@ def mixup(
 def cutmix(
     images: Images, targets: Targets, alpha: Alpha, generator: Generator
 ) -> tuple[Floats, Targets]:
-    """Paste a box of another image into each image, and mix the targets by the box's true share of the pixels.
+    """Paste a box of another raw image into each, and mix the targets by the box's true share of the pixels.
 
     Args:
         images: (B, C, H, W).
@@ -247,7 +247,7 @@ def _boxes(
 def rand_augment(
     images: Images, generator: Generator, num_ops: Count = 2, magnitude: Magnitude = 9.0
 ) -> Floats:
-    """Give each image `num_ops` operations of its own, drawn evenly from fourteen, at about one strength.
+    """Give each raw image `num_ops` operations of its own, drawn evenly from fourteen, at about one strength.
 
     Shears, shifts and rotations are composed into one matrix per image and sampled once; what comes in is grey.
 

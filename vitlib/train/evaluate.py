@@ -29,7 +29,7 @@ def predict(
     device: str | torch.device | None = None,
     batch_size: Count = 500,
 ) -> Float[Tensor, "n K"]:
-    """Class probabilities, with the model in eval mode and in the precision of its weights.
+    """Class probabilities of raw images (uint8, or float in [0, 1]; normalised here), with the model in eval mode.
 
     Args:
         model: Maps normalised images to logits.
@@ -54,7 +54,7 @@ def evaluate(
     device: str | torch.device | None = None,
     batch_size: Count = 500,
 ) -> dict:
-    """Loss and accuracy on a data set.
+    """Loss and accuracy on raw images (uint8, or float in [0, 1]; normalised here) and their labels.
 
     Args:
         model: Maps normalised images to logits.

@@ -54,7 +54,7 @@ def train_model(
     progress: bool = True,
     start: nn.Module | None = None,
 ) -> dict:
-    """Train the recipe's model to name images, and return its history, with the model under "model".
+    """Train the recipe's model to name raw images, uint8, and return its history, with the model under "model".
 
     The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
     on to the same weights, bit for bit, as one that was not (with the same device and number of threads).

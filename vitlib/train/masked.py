@@ -64,7 +64,7 @@ class MaskedPatchModel(nn.Module):
         mask: Bool[Tensor, "B N"],
         source: Int64[Tensor, "B N"],
     ) -> Float[Tensor, "B T D"]:
-        """The encoder's input (Equation 1) with other tokens in the patches' places: (B, 1+N, D), CLS first.
+        """The encoder's input of normalised images (Equation 1), other tokens in the patches' places: (B, 1+N, D).
 
         Args:
             images: (B, C, H, W), normalised.
@@ -157,7 +157,7 @@ def corrupt_patches(
 def patch_colours(
     images: Float[Tensor, "B C H W"], patch_size: Count, side: Count = 1
 ) -> Int64[Tensor, "B N cells"]:
-    """The colours of each patch, shrunk to side x side cells, with 3 bits a channel.
+    """The colours of each patch of raw images, float in [0, 1], shrunk to side x side cells, with 3 bits a channel.
 
     Args:
         images: (B, C, H, W) in [0, 1].
@@ -198,11 +198,11 @@ def guess_patches(
     source: Int64[Tensor, "B N"],
     patch_size: Count,
 ) -> Float[Tensor, "B C H W"]:
-    """What somebody would guess who sees what the model sees, and has learned nothing: images (B, C, H, W).
+    """What somebody would guess who sees what the model sees, and has learned nothing: images of any scale.
 
     Where a patch is shown it is believed; a masked one gets the mean colour of the shown ones among its eight
     neighbours, or of all shown ones where none of these is. `mask` and `source` are as from `corrupt_patches`,
-    `images` of any scale, `patch_size` is P.
+    `images` are (B, C, H, W), raw or normalised; `patch_size` is P.
 
     Raises:
         ValueError: If the mask is of another grid, or hides all patches of an image.

@@ -61,9 +61,14 @@ class Objective(ABC):
             or tuple(images.shape[1:]) != want
             or images.dtype != torch.uint8
         ):
-            got = f"{images.dtype} {tuple(images.shape)}; give them as loaded, or change the recipe's model"
+            fix = "resize them, as vl.load_image(path, size) does, or change the recipe's model"
+            if images.is_floating_point():
+                fix = "give bytes: vl.denormalize(images) if they are normalised, then (255 * images).round().byte()"
+            elif images.dtype != torch.uint8:
+                fix = "if they are 0 to 255, give images.byte()"
             raise ValueError(
-                f"expected uint8 images (n, {', '.join(map(str, want))}), got {got}"
+                f"expected raw uint8 images (n, {', '.join(map(str, want))}), "
+                f"got {images.dtype} {tuple(images.shape)}; {fix}"
             )
         if len(images) == 0:
             raise ValueError("expected at least one image to train on, got none")

@@ -101,7 +101,7 @@ def features(
     device: str | torch.device | None = None,
     batch_size: Count = 500,
 ) -> Float[Tensor, "n D"]:
-    """What the head would read: each image's pooled vector, from a frozen model in eval mode.
+    """What the head would read of raw images (normalised here): their pooled vectors, the model frozen, in eval mode.
 
     Args:
         model: Its head is left out.

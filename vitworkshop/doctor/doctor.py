@@ -33,7 +33,7 @@ def doctor(
     evaluate: Callable[[nn.Module], Any] | None = None,
     augment: Callable[[Tensor], Any] | None = None,
 ) -> list[Finding]:
-    """Look for the usual bugs of a Vision Transformer, or another classifier, and print a line for each.
+    """Look for the usual bugs of a ViT, or another classifier, on normalised images, and print a line for each.
 
     All is tried on copies: the model, its mode, its gradients and all random numbers stay as they are. It checks
     the first loss, the images and their labels, eight images learned by heart, gradients, positions, whether an image

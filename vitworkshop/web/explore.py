@@ -75,7 +75,7 @@ def explore(
     classes: Sequence[str] | None = None,
     kind: str = "lab",
 ) -> Explorer:
-    """The ViT lab, or another explorer, in a notebook: the reader's own model, run by the browser.
+    """The ViT lab, or another explorer, in a notebook: the reader's own model, on raw images, run by the browser.
 
     Works in JupyterLab, VS Code and Colab, without a network and without other packages.
 
