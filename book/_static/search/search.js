@@ -31,7 +31,7 @@
     [/\b(?:learning[ -]rate )?warm[ -]?up\b/g, "learning rate schedule"],
     [/\b(?:cnn|conv\w*) (?:vs\.?|versus|or|against) (?:vi(?:t|sion) ?)?(?:transformer)?s?\b/g, "ViT or CNN"],
     [/\b(?:how many|number of)\b/g, "count"],
-    [/\bdivisible\b/g, "divide"],
+    [/\bdivisible\b/g, "divisible divide"],
     [/\bcolor/g, "colour"],
   ];
   const SILENT = new Set(`a an and any are as at be by can could do does did for from get has have how i in into is it its
