@@ -11,28 +11,26 @@ import struct
 import sys
 from pathlib import Path
 
-# system calls that are denied, by their numbers on x86_64 and aarch64: new processes and programs, other processes,
-# the network; memory and messages that outlive a process or are outside its limits; and what Landlock leaves open,
-# whose turn it is, and what files are called and allow
-DENIED = """
-fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, socket 41 198,
-socketpair 53 199, io_uring_setup 425 425, ptrace 101 117, kcmp 312 272,
-process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440,
-pidfd_open 434 434, pidfd_getfd 438 438, pidfd_send_signal 424 424, tkill 200 130,
-rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, setns 308 268, unshare 272 97,
-bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, mount 165 40,
-keyctl 250 219, add_key 248 217, request_key 249 218, chroot 161 51,
-
-memfd_create 319 279, memfd_secret 447 447, shmget 29 194, msgget 68 186,
-semget 64 190, mq_open 240 180,
-
-setpriority 141 140, sched_setaffinity 203 122, sched_setscheduler 144 119,
-sched_setparam 142 118, sched_setattr 314 274, ioprio_set 251 30,
-migrate_pages 256 238, move_pages 279 239, open_by_handle_at 304 265, chmod 90 -,
-fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55,
-lchown 94 -, fchownat 260 54, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7,
-setxattrat 463 463, utime 132 -, utimes 235 -, utimensat 280 88, futimesat 261 -
-"""
+DENIED = {  # numbers on x86_64 and on aarch64: new processes and programs, other processes, the network, …
+    "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281), "socket": (41, 198),
+    "socketpair": (53, 199), "io_uring_setup": (425, 425), "ptrace": (101, 117), "kcmp": (312, 272),
+    "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "process_madvise": (440, 440),
+    "pidfd_open": (434, 434), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424), "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "setns": (308, 268), "unshare": (272, 97),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "mount": (165, 40),
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "chroot": (161, 51),
+    # … memory and messages that outlive a process or are outside its limits
+    "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186),
+    "semget": (64, 190), "mq_open": (240, 180),
+    # … and what Landlock leaves open: whose turn it is, and what files are called and allow
+    "setpriority": (141, 140), "sched_setaffinity": (203, 122), "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118), "sched_setattr": (314, 274), "ioprio_set": (251, 30),
+    "migrate_pages": (256, 238), "move_pages": (279, 239), "open_by_handle_at": (304, 265), "chmod": (90, None),
+    "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None), "fchown": (93, 55),
+    "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7), "setxattrat": (463, 463), "utime": (132, None), "utimes": (235, None),
+    "utimensat": (280, 88), "futimesat": (261, None),
+}  # fmt: skip
 # allowed on the process itself
 OWN = {
     "kill": (62, 129),
@@ -190,9 +188,9 @@ def _seccomp(libc: ctypes.CDLL) -> bool:
         (0x35, 0, 1, 0x40000000),
         end(EPERM),
     ]
-    for call in DENIED.split(","):
-        if (number := call.split()[1 + column]) != "-":
-            code += [(0x15, 0, 1, int(number)), end(EPERM)]
+    for numbers in DENIED.values():
+        if numbers[column] is not None:
+            code += [(0x15, 0, 1, numbers[column]), end(EPERM)]
     # libraries then take clone, whose flags can be read
     code += [
         (0x15, 0, 1, CLONE3[column]),

@@ -21,6 +21,7 @@ import inspect
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib import import_module
 from statistics import fmean
 
@@ -73,9 +74,14 @@ Ridge = str | list[str] | dict[str, str | list[str]]
 FIRST = re.compile(
     r"^### ([^\n]+)\n(?:(?!#|```)[^\n]*\n)*```\{beside\} (\S+)\n(.*?)^```", re.M | re.S
 )
-Point = tuple[
-    str, float | None, float, bool
-]  # label, value, reach to both sides, open?
+# label, value (none: open), reach to both sides, whether the dot is hollow
+Point = tuple[str, float | None, float, bool]
+
+
+@cache
+def book(name: str) -> dict:
+    """The book's own runs of a study, read and checked once in a build."""
+    return read_study(name)
 
 
 def chart(unit: str, points: list[Point], span: float = 0, zero: bool = False) -> str:
@@ -126,7 +132,7 @@ def papers(points: dict[str, str]) -> list[Point]:
 
 def ours(name: str, points: dict[str, str]) -> list[Point]:
     """Our variants with their deviation over seeds."""
-    found = read_study(name)["summary"]
+    found = book(name)["summary"]
     shown = {label: best(found, pattern) for label, pattern in points.items()}
     return [
         (label, 100 * one["mean"], 100 * (one["sd"] or 0), False)
@@ -140,7 +146,7 @@ def rivals(name: str, ridge: Ridge) -> list[Point]:
     places = ridge if isinstance(ridge, dict) else {"ridge on pixels": ridge}
     for label, place in places.items():
         if isinstance(place, str):
-            below = read_study(name)["summary"][place]["mean"]
+            below = book(name)["summary"][place]["mean"]
         else:
             study, pattern = place
             below = vl.load_results("ridge")["accuracy"][study][pattern]
@@ -148,12 +154,15 @@ def rivals(name: str, ridge: Ridge) -> list[Point]:
     return rows
 
 
-def hardly(own: list[Point], ridges: list[Point]) -> list[str]:
-    """Which of our models are less than NEAR points above the ridge regression on the same pictures, or below it."""
+def hardly(name: str, what: dict) -> list[str]:
+    """Which of a row's models are less than NEAR points above a ridge regression on the same pictures, or below it."""
+    if "ours" not in what:
+        return []
+    ridges = rivals(name, what["ridge"])
     below = {part_of(label): x for label, x, *_ in ridges}
     return [
         label
-        for label, x, *_ in own
+        for label, x, *_ in ours(name, what["ours"])
         if x - below.get(part_of(label), ridges[0][1]) < NEAR
     ]
 
@@ -184,8 +193,9 @@ def headword(name: str, what: dict) -> str:
     """The word of the first claim, what a later one takes from it, or that there is nothing to tell yet."""
     found = [find(name, begins) for begins in what["claims"]]
     first, *others = (one["word"] for one in found)
-    expected = 100 * read_study(name)["summary"][found[0]["first"]]["mean"]
-    if first == NOT_HERE and expected < rivals(name, what["ridge"])[0][1] + NEAR:
+    patterns = [what["ours"][label] for label in hardly(name, what)]
+    expected = found[0]["first"]
+    if first == NOT_HERE and any(fnmatchcase(expected, each) for each in patterns):
         return "Not learned yet"
     if first in (SAME, WITHIN) and {NOT_HERE, OPEN} & {*others}:
         return "Yes, but …"
@@ -221,7 +231,7 @@ def facts(name: str, found: dict[str, dict], tried: str | None) -> str:
     chapter = next(
         number for number, names in CHAPTERS.items() if name in names.split()
     )
-    minutes = f"{read_study(name)['seconds'] / 60:.0f}{NARROW}minutes"
+    minutes = f"{book(name)['seconds'] / 60:.0f}{NARROW}minutes"
     return (
         f"{seeds} seeds, {tried or rates(name, found.values())}. Chapter {{doc}}`{chapter} <{page_of(chapter)}>`. "
         f"`python -m vitlib study run {name}`: {minutes} of one core."
@@ -230,7 +240,7 @@ def facts(name: str, found: dict[str, dict], tried: str | None) -> str:
 
 def rates(name: str, found: Iterable[dict]) -> str:
     """How many learning rates each side had, and whether a best one is the last on its side."""
-    study, runs = STUDIES[name], read_study(name)["runs"]
+    study, runs = STUDIES[name], book(name)["runs"]
     if study.n_train == 0:
         return "nothing is trained"
     sides = {one[side]: one["metric"] for one in found for side in ("first", "second")}
@@ -257,7 +267,7 @@ def inside(side: str, runs: list[dict], metric: str) -> dict[float, float]:
 
 def folded(name: str) -> str:
     """How the runs of a study were made, every variant, the log; folded."""
-    result = read_study(name)
+    result = book(name)
     head, *rows = summary(result)
     module = import_module(f"vitworkshop.studies.{name.replace('-', '_')}")
     how = (inspect.getdoc(module) or "").partition("\n")[2].strip()
@@ -267,25 +277,19 @@ def folded(name: str) -> str:
     made = f"*{result['dataset']}, {runs} on {where}.* {log}"
     what = f"All runs of `{name}`"
     measured = f"{STUDIES[name].question} Judged by {result['measure']}."
-    parts = [measured, how, vl.viz.table(head, rows), made]
-    inside = "\n\n".join(parts)
-    return f":::{{dropdown}} {what}\n{inside}\n:::"
+    text = "\n\n".join([measured, how, vl.viz.table(head, rows), made])
+    return f":::{{dropdown}} {what}\n{text}\n:::"
 
 
 def parts() -> str:
     """What each change costs the recipe, the dearest first; what has not been run with three seeds is open."""
-    runs = read_study("parts")["runs"]
+    runs = book("parts")["runs"]
     known = costs(runs)
-    points = [
-        (
-            f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`",
-            *(100 * number for number in known[change]),
-            False,
-        )
-        if change in known
-        else (f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`", None, 0.0, False)
-        for change in sorted(ORDER, key=lambda one: -known.get(one, (-1,))[0])
-    ]
+    points = []
+    for change in sorted(ORDER, key=lambda one: -known.get(one, (-1,))[0]):
+        cost, reach = known.get(change, (None, 0.0))
+        link = f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`"
+        points.append((link, cost and 100 * cost, 100 * reach, False))
     drawn = chart("change: points that it costs", points, zero=True)
     changed = sum(not run["variant"].startswith(BASE) for run in runs)
     said = f"So far {len(runs)} runs have been made, {changed} of them with a change."
@@ -321,7 +325,7 @@ def glance() -> str:
         what = yaml.safe_load(body)
         found = [find(name, begins) for begins in what["claims"]]
         ahead = unbreakable(difference(found[0]).partition(" [")[0])
-        near = "; ".join(hardly(ours(name, what["ours"]), rivals(name, what["ridge"])))
+        near = "; ".join(hardly(name, what))
         link = f'<a href="#{make_id(title)}">{title}</a>'
         rows.append([link, ahead, headword(name, what), near])
     heads = ["question", "our difference", "in a word", "hardly learned"]
@@ -330,20 +334,19 @@ def glance() -> str:
 
 def row(name: str, what: dict) -> str:
     """A row in Markdown: the paper, ours, the word; folded, the runs."""
-    cells, near = [], []
+    cells, near = [], hardly(name, what)
     if "ours" in what:
         own, ridges = ours(name, what["ours"]), rivals(name, what["ridge"])
         low, high = ends([*own, *ridges])
-        near = hardly(own, ridges)
         if "paper" in what:  # as many points to the inch
             theirs = papers(what["paper"])
             cells.append(chart(f"the paper: {what['of']}", theirs, high - low))
-        where = read_study(name)["dataset"].rpartition("; ")[2]
+        where = book(name)["dataset"].rpartition("; ")[2]
         cells.append(chart(f"ours: {where}, %", [*own, *ridges]))
     said = f" Hardly above the ridge, or below it: {'; '.join(near)}."
     cells.append(told(name, what) + said * bool(near))
-    inside = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
-    return f"::::{{div}} beside\n{inside}\n::::\n\n{folded(name) if what.get('runs') else ''}"
+    text = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
+    return f"::::{{div}} beside\n{text}\n::::\n\n{folded(name) if what.get('runs') else ''}"
 
 
 def setup(app) -> None:

@@ -11,6 +11,7 @@ from vitlib.evidence import RESULTS, load_results
 from vitlib.train.recipe import Recipe
 from vitworkshop.studies import resolution
 from vitworkshop.studies.registry import STUDIES
+from vitworkshop.studies.rows import trial_of
 from vitworkshop.studies.runner import run_study
 
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
@@ -25,14 +26,9 @@ def smallest(result: dict) -> dict:
     """A row of the run that took the least time."""
     took: dict[tuple, float] = {}
     for row in result["runs"]:
-        run = row.get("run", row["variant"]), row["seed"]
-        took[run] = took.get(run, 0.0) + row.get("seconds", 0.0)
+        took[trial_of(row)] = took.get(trial_of(row), 0.0) + row.get("seconds", 0.0)
     least = min(took, key=lambda run: took[run])
-    return next(
-        row
-        for row in result["runs"]
-        if (row.get("run", row["variant"]), row["seed"]) == least
-    )
+    return next(row for row in result["runs"] if trial_of(row) == least)
 
 
 def as_it_was(base: dict) -> Recipe:

@@ -179,7 +179,7 @@ def test_what_a_part_costs_has_one_deviation_and_room_for_all():
 
 
 def test_the_chart_of_parts_is_sorted_and_says_what_is_open(monkeypatch):
-    monkeypatch.setattr(beside, "read_study", lambda name: {"runs": runs_of(COSTS)})
+    monkeypatch.setattr(beside, "book", lambda name: {"runs": runs_of(COSTS)})
     lines = [line for line in beside.parts().splitlines() if "{doc}" in line]
     assert len(lines) == len(parts.ORDER) == len(beside.CHAPTER_OF)
     assert "no positions <03-position>" in lines[0] and lines[0].endswith("| +11.0 |")

@@ -68,7 +68,6 @@ def price(name: str) -> str:
 
 
 def _report(args: argparse.Namespace) -> None:
-    find(args.name)
     print(report(args.name, args.out))
 
 

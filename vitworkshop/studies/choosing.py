@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vitworkshop.studies.claim import chosen_by, rate_of
+from vitworkshop.studies.claim import chosen_by, rate_of, way_of
 from vitworkshop.studies.study import Study, Turn
 
 # rates that are tried in any case: those in the middle of the ones that may be
@@ -13,7 +13,7 @@ def ways(study: Study) -> dict[str, list[str]]:
     """Each way to train, and its variants from the lowest rate to the highest; what has no rate has one variant."""
     found: dict[str, list[str]] = {}
     for name in study.variants:
-        found.setdefault(name.rpartition(", lr=")[0] or name, []).append(name)
+        found.setdefault(way_of(name), []).append(name)
     return {
         way: sorted(names, key=rate_of) if len(names) > 1 else names
         for way, names in found.items()

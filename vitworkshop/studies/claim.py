@@ -16,7 +16,6 @@ SAME, WITHIN, NOT_HERE, OPEN = (
     "not here",
     "cannot tell",
 )
-RATED = re.compile(r"(.*)lr=[\d.e-]+")  # the name of a variant that ends in a rate
 SEEDS = 3  # with fewer nothing can be told
 
 
@@ -106,14 +105,17 @@ def rates_of(
 
     A rate ends a variant's name ("ViT, lr=0.001"); the variants that differ from it in the rate alone are the others.
     """
-    scores = chosen_by(runs, metric, choosing)
-    parted = {name: RATED.fullmatch(name) for name in {*scores, variant}}
-    own = parted[variant]
+    way = way_of(variant)
     return {
         rate_of(name): statistics.fmean(of.values())
-        for name, of in scores.items()
-        if own and (other := parted[name]) and other[1] == own[1]
+        for name, of in chosen_by(runs, metric, choosing).items()
+        if way_of(name) == way != name
     }
+
+
+def way_of(variant: str) -> str:
+    """A variant's name without the learning rate with which it ends, if it does."""
+    return re.sub(r",? lr=[\d.e-]+$", "", variant)
 
 
 def rate_of(variant: str) -> float:

@@ -23,7 +23,7 @@ from scipy.stats import bartlett, t
 from vitlib.data.dataset import load_dataset
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.claim import SEEDS, scores_of
+from vitworkshop.studies.claim import SEEDS, scores_of, way_of
 from vitworkshop.studies.study import (
     Job,
     Study,
@@ -142,7 +142,7 @@ def differences(runs: list[dict]) -> dict[str, list[float]]:
     """Of each change that has three seeds or more, how much less accurate it is than the base with each."""
     ways: dict[str, dict[int, float]] = {}
     for name, scores in scores_of(runs, STUDY.metric, STUDY.choosing).items():
-        ways.setdefault(name.rpartition(", lr=")[0], {}).update(scores)
+        ways.setdefault(way_of(name), {}).update(scores)
     base = ways.get(BASE, {})
     pairs = {
         way: [base[seed] - score for seed, score in ways[way].items() if seed in base]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vitlib.evidence import RESULTS
 from vitlib.files import read_json
+from vitworkshop.studies.claim import way_of
 from vitworkshop.studies.registry import find
 from vitworkshop.studies.study import Study
 
@@ -28,7 +29,7 @@ def trial_of(row: dict) -> tuple[str, int]:
 def block(trial: tuple[str, int], study: Study) -> tuple[str, int]:
     """What is compared with one another: all ways with a seed that judges; with the one that chooses, a way's rates."""
     variant, seed = trial
-    return variant.rpartition(", lr=")[0] if seed == study.choosing else "", seed
+    return way_of(variant) if seed == study.choosing else "", seed
 
 
 def machine(hardware: str) -> str:

@@ -16,6 +16,7 @@ from vitlib.files import lock, read_json, write_json
 from vitlib.train.checkpoint import checksum, differences
 from vitlib.train.recipe import default_fields
 from vitworkshop.studies.choosing import trials
+from vitworkshop.studies.claim import scores_of
 from vitworkshop.studies.registry import find
 from vitworkshop.studies.rows import (
     AGAIN,
@@ -180,15 +181,12 @@ def result_of(study: Study, runs: list[dict], finished: bool) -> dict:
         parts = {one for run in runs if key in run for one in run[key].split("; ")}
         if parts:
             shared[key] = "; ".join(sorted(parts))
-    scores: dict[str, list[float]] = {}
-    for run in runs:
-        if run["seed"] != study.choosing:
-            scores.setdefault(run["variant"], []).append(run["final"][study.metric])
+    scores = scores_of(runs, study.metric, study.choosing)
     return {
         **shared,
         "seconds": round(sum(run["seconds"] for run in runs), 1),
         "finished": finished,
         "variants": as_json(study.variants),
         "runs": runs,
-        "summary": {name: summarize(values) for name, values in scores.items()},
+        "summary": {name: summarize([*of.values()]) for name, of in scores.items()},
     }
