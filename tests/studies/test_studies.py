@@ -221,6 +221,7 @@ def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(
     )
 
 
+@pytest.mark.slow
 def test_learning_by_heart_is_a_study_like_the_others(run, tmp_path, monkeypatch):
     few(monkeypatch, "norm-order", *list(norm_order.STUDY.variants)[:2])
     monkeypatch.setattr(

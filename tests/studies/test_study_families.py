@@ -65,6 +65,7 @@ def test_shuffled_pixels_change_nothing_for_the_pixels(data):
     assert vl.evaluate(plain, data.images[:40], data.labels[:40])["accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_the_study_of_sizes_runs(data, run, tmp_path, monkeypatch):
     sizes = {500: 10, 45_000: 40}
     variants = {

@@ -69,6 +69,7 @@ def test_smaller_patches_need_no_more_parameters():
     assert small < base
 
 
+@pytest.mark.slow
 def test_a_tiny_study_of_shape(run, monkeypatch):
     one_rate = {
         name: own for name, own in shape.STUDY.variants.items() if "0.002" in name

@@ -74,6 +74,7 @@ def test_every_row_that_a_claim_names_is_run(run, tmp_path):
     assert of("scratch: long, lr=0.001")["recipe"]["epochs"] == round(1 * 40 / 24) + 2
 
 
+@pytest.mark.slow
 def test_stopped_in_the_middle_it_goes_on_to_the_same_rows(data, tmp_path):
     train, val = data.hold_out(40)
     study = STUDIES["transfer"]

@@ -280,6 +280,7 @@ def test_scores_beside_slow_ones(task, monkeypatch):
 @pytest.mark.parametrize(
     ("task", "epochs"), [("masked-mean", 25), ("masked-pixels", 5)]
 )
+@pytest.mark.slow
 def test_it_learns_to_tell_more_than_guesses_do(task, epochs):
     """On Drawn-10, shrunk to 8 x 8 pixels, and on images it was not trained on."""
     images, labels = vl.load_drawn10("train", n=700)

@@ -127,6 +127,7 @@ for number in (2, 5, 7, 10):  # a fork may not train once its parent has, so all
     not hasattr(signal, "SIGKILL") or sys.platform == "darwin",
     reason="needs fork and kill -9",
 )
+@pytest.mark.slow
 def test_kill_9_changes_no_bit(tmp_path):
     """Four times, before a checkpoint or its log is put in its place; then the same call goes on to the end."""
     here, folder = Path(__file__).parent, tmp_path / "run"
