@@ -60,7 +60,7 @@ def faults(tab, colours: bool) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("page", [CHAPTER, *sampled_pages(10, [*OTHERS, *CHINESE])])
+@pytest.mark.parametrize("page", [CHAPTER, *sampled_pages(16, [*OTHERS, *CHINESE])])
 def test_axe_finds_nothing_serious(browser, address, axe, page):
     with opened(browser, f"{address}/{built(page)}") as (tab, _):
         twice = tab.evaluate(

@@ -84,7 +84,7 @@ def test_nothing_goes_wrong_and_nothing_is_asked_for(woken):
     assert wrong == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)])
 def test_axe_finds_nothing_serious_in_them_and_they_stay_inside_the_page(
     woken, axe, width, dark
@@ -132,7 +132,7 @@ def test_canvases_follow_the_theme(woken):
     assert all(one != other for one, other in zip(light, dark, strict=True))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("page", EXPLORED)
 def test_a_picture_stands_there_without_scripts_and_on_paper(browser, page):
     address = (HTML / built(page)).as_uri()
@@ -173,7 +173,7 @@ FILES = """[...performance.getEntriesByType('resource'), ...performance.getEntri
     .map(file => [file.decodedBodySize, file.name.replace(/.*[/]|[?].*/g, '')])"""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("page", EXPLORED)
 def test_explorers_load_when_they_come_into_view_and_weigh_little(
     browser, address, page

@@ -123,7 +123,7 @@ def test_letters_are_the_books_own_and_can_be_read(alone, address):
 
 @pytest.mark.parametrize(
     "page",
-    ["genindex", *sampled_pages(16, [page for page in PAGES if page != "genindex"])],
+    ["genindex", *sampled_pages(32, [page for page in PAGES if page != "genindex"])],
 )
 def test_a_page_fits_a_phone(alone, address, page):
     browser, *_ = alone

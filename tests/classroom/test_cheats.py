@@ -107,7 +107,7 @@ def verdict(sandbox: Sandbox, *cells: str, seconds=300):
     return grade.judged(TASK, HIDDEN, ran)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", CHEATS)
 def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
     (tmp_path / "grades.csv").write_text("student,points\nme,0\n")

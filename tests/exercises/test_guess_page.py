@@ -61,7 +61,7 @@ def near(value) -> list:
     ]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("number", ASKED)
 def test_a_page_judges_as_check_does(number, browser):
     """Known mistakes and some of two, right ones, all parts or one; what is nearly right, or odd."""
