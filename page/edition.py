@@ -30,7 +30,7 @@ PARTS = {  # where words stand in a code cell's metadata
     "hide": ("mystnb", "code_prompt_hide"),
 }
 # Directives that begin with words
-TITLED = "admonition|dropdown|exercise|prf:[a-z]+|tab-item|warning|tip|note|important"
+TITLED = "admonition|dropdown|exercise|tab-item|warning|tip|note|important"
 # A block that nobody translates
 CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *(?P=fence)$"
 HAN = r"[\u3400-\u9fff]"
