@@ -39,10 +39,13 @@ from vitworkshop.studies.claim import (
     NOT_HERE,
     OPEN,
     SAME,
+    SEEDS,
     WITHIN,
     bracketed,
     rate_of,
     rates_of,
+    scores_of,
+    way_of,
 )
 from vitworkshop.studies.parts import BASE, ORDER, costs, equal_deviations
 from vitworkshop.studies.registry import CHAPTERS, STUDIES
@@ -51,6 +54,8 @@ from vitworkshop.studies.rows import read_study
 
 TRACK = 150  # width of a chart, in pixels
 NEAR = 5  # points
+UNTRAINED = "untrained"  # a rival, and meant not to have learned
+NOT_YET = "not learned yet"
 EXPECTED = {SAME: "as expected", NOT_HERE: "not as expected"}
 #: change of the study `parts` -> the chapter that builds what is changed
 CHAPTER_OF = {
@@ -74,8 +79,8 @@ Ridge = str | list[str] | dict[str, str | list[str]]
 FIRST = re.compile(
     r"^### ([^\n]+)\n(?:(?!#|```)[^\n]*\n)*```\{beside\} (\S+)\n(.*?)^```", re.M | re.S
 )
-# label, value (none: open), reach to both sides, whether the dot is hollow
-Point = tuple[str, float | None, float, bool]
+# label, value, reach to both sides, whether the dot is hollow
+Point = tuple[str, float, float, bool]
 
 
 @cache
@@ -98,9 +103,6 @@ def chart(unit: str, points: list[Point], span: float = 0, zero: bool = False) -
     rows = []
     for label, x, reach, hollow in points:
         line = f'<path class="zero" d="M{place(0):.1f} 0V16"/>' if zero else ""
-        if x is None:
-            rows.append([label, track(line), "open"])
-            continue
         bar = f'<path class="reach" d="M{place(x - reach):.1f} 8H{place(x + reach):.1f}"/>'
         dot = f'<circle{" class=hollow" * hollow} cx="{place(x):.1f}" cy="8" r="4.5"/>'
         number = f"{x:{'+' * zero}.1f}"
@@ -110,7 +112,7 @@ def chart(unit: str, points: list[Point], span: float = 0, zero: bool = False) -
 
 def ends(points: list[Point], zero: bool = False) -> tuple[float, float]:
     """From where to where a chart reaches."""
-    found = [end for _, x, r, _ in points if x is not None for end in (x - r, x + r)]
+    found = [end for _, x, r, _ in points for end in (x - r, x + r)]
     found += [0] * zero
     return min(found), max(found)
 
@@ -163,7 +165,7 @@ def hardly(name: str, what: dict) -> list[str]:
     return [
         label
         for label, x, *_ in ours(name, what["ours"])
-        if x - below.get(part_of(label), ridges[0][1]) < NEAR
+        if x - below.get(part_of(label), ridges[0][1]) < NEAR and label != UNTRAINED
     ]
 
 
@@ -180,26 +182,39 @@ def best(found: dict[str, dict], pattern: str) -> dict:
 
 def told(name: str, what: dict) -> str:
     """The word of a row, and for each of its claims the numbers that it follows from."""
-    found = {called: find(name, begins) for begins, called in what["claims"].items()}
+    found = claims_of(name, what)
+    words = words_of(name, what)
     lines = [
-        f"- {called}: *{plain(one, 'list' in what)}*, {unbreakable(difference(one))}"
+        f"- {called}: *{words[called]}*, {unbreakable(difference(one))}"
         for called, one in found.items()
     ]
     word = [] if "list" in what else [f"**{headword(name, what)}**", ""]
     return "\n".join([*word, *lines, "", facts(name, found, what.get("rates"))])
 
 
-def headword(name: str, what: dict) -> str:
-    """The word of the first claim, what a later one takes from it, or that there is nothing to tell yet."""
-    found = [find(name, begins) for begins in what["claims"]]
-    first, *others = (one["word"] for one in found)
+def claims_of(name: str, what: dict) -> dict[str, dict]:
+    """A row's claims by what they are called there, and what the runs say of each."""
+    return {called: find(name, begins) for begins, called in what["claims"].items()}
+
+
+def words_of(name: str, what: dict) -> dict[str, str]:
+    """The word of each claim of a row; another one where the side that should be ahead has hardly learned."""
     patterns = [what["ours"][label] for label in hardly(name, what)]
-    expected = found[0]["first"]
-    if first == NOT_HERE and any(fnmatchcase(expected, each) for each in patterns):
-        return "Not learned yet"
+    words = {}
+    for called, one in claims_of(name, what).items():
+        learned = not any(fnmatchcase(one["first"], each) for each in patterns)
+        own = "list" in what or "own" in what
+        nothing = one["word"] == NOT_HERE and not learned and not own
+        words[called] = NOT_YET if nothing else plain(one, own)
+    return words
+
+
+def headword(name: str, what: dict) -> str:
+    """The word of the first claim, or what a later one takes from it."""
+    first, *others = (one["word"] for one in claims_of(name, what).values())
     if first in (SAME, WITHIN) and {NOT_HERE, OPEN} & {*others}:
         return "Yes, but …"
-    said = plain(found[0])
+    said = next(iter(words_of(name, what).values()))
     return f"{said[0].upper()}{said[1:]}"
 
 
@@ -226,16 +241,13 @@ def unbreakable(text: str) -> str:
 
 
 def facts(name: str, found: dict[str, dict], tried: str | None) -> str:
-    """Seeds and rates, the chapter, the command and its minutes."""
+    """Seeds and rates, and the chapter."""
     seeds = " and ".join(map(str, sorted({one["n"] for one in found.values()})))
     chapter = next(
         number for number, names in CHAPTERS.items() if name in names.split()
     )
-    minutes = f"{book(name)['seconds'] / 60:.0f}{NARROW}minutes"
-    return (
-        f"{seeds} seeds, {tried or rates(name, found.values())}. Chapter {{doc}}`{chapter} <{page_of(chapter)}>`. "
-        f"`python -m vitlib study run {name}`: {minutes} of one core."
-    )
+    link = f"{{doc}}`{chapter} <{page_of(chapter)}>`"
+    return f"{seeds} seeds, {tried or rates(name, found.values())}. Chapter {link}."
 
 
 def rates(name: str, found: Iterable[dict]) -> str:
@@ -275,9 +287,11 @@ def folded(name: str) -> str:
     where = f"{hardware(result['hardware'])}, {result['precision']}"
     log = f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`"
     made = f"*{result['dataset']}, {runs} on {where}.* {log}"
-    what = f"All runs of `{name}`"
+    minutes = f"{result['seconds'] / 60:.0f}{NARROW}minutes"
+    again = f"`python -m vitlib study run {name}`: {minutes} of one core."
+    what = f"Table, log and command of `{name}`"
     measured = f"{STUDIES[name].question} Judged by {result['measure']}."
-    text = "\n\n".join([measured, how, vl.viz.table(head, rows), made])
+    text = "\n\n".join([measured, how, vl.viz.table(head, rows), made, again])
     return f":::{{dropdown}} {what}\n{text}\n:::"
 
 
@@ -285,16 +299,30 @@ def parts() -> str:
     """What each change costs the recipe, the dearest first; what has not been run with three seeds is open."""
     runs = book("parts")["runs"]
     known = costs(runs)
-    points = []
-    for change in sorted(ORDER, key=lambda one: -known.get(one, (-1,))[0]):
-        cost, reach = known.get(change, (None, 0.0))
-        link = f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`"
-        points.append((link, cost and 100 * cost, 100 * reach, False))
-    drawn = chart("change: points that it costs", points, zero=True)
-    changed = sum(not run["variant"].startswith(BASE) for run in runs)
-    said = f"So far {len(runs)} runs have been made, {changed} of them with a change."
+    links = {
+        change: f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`" for change in ORDER
+    }
+    points = [
+        (links[change], 100 * cost, 100 * reach, False)
+        for change, (cost, reach) in sorted(known.items(), key=lambda one: -one[1][0])
+    ]
+    still = "; ".join(link for change, link in links.items() if change not in known)
+    said = f"*Open*: {still}." if still else ""
+    study = STUDIES["parts"]
+    judging = scores_of(runs, study.metric, study.choosing)
+    base = [
+        score
+        for name, of in judging.items()
+        if way_of(name) == BASE
+        for score in of.values()
+    ]
+    if len(base) >= SEEDS:
+        said += f" The base: {fmean(base):.1%} of the test pictures right, {len(base)} seeds."
     if (p := equal_deviations(runs)) is not None:
         said += f" All changes share one deviation (Bartlett's test: p = {p:.2f})."
+    if not points:
+        return said
+    drawn = chart("change: points that it costs", points, zero=True)
     return f"::::{{div}} beside parts\n{drawn}\n::::\n\n{said}"
 
 
@@ -323,12 +351,16 @@ def glance() -> str:
     rows = []
     for title, name, body in FIRST.findall(text.partition("(beside-not)=")[0]):
         what = yaml.safe_load(body)
-        found = [find(name, begins) for begins in what["claims"]]
-        ahead = unbreakable(difference(found[0]).partition(" [")[0])
+        words = words_of(name, what)
+        ahead = [
+            f"{called}: {unbreakable(difference(one).partition(' [')[0])}"
+            for called, one in claims_of(name, what).items()
+            if words[called] != NOT_YET
+        ]
         near = "; ".join(hardly(name, what))
         link = f'<a href="#{make_id(title)}">{title}</a>'
-        rows.append([link, ahead, headword(name, what), near])
-    heads = ["question", "our difference", "in a word", "hardly learned"]
+        rows.append([link, "<br>".join(ahead), headword(name, what), near])
+    heads = ["question", "our differences", "in a word", "hardly learned"]
     return vl.viz.table(heads, rows)
 
 
@@ -344,7 +376,7 @@ def row(name: str, what: dict) -> str:
         where = book(name)["dataset"].rpartition("; ")[2]
         cells.append(chart(f"ours: {where}, %", [*own, *ridges]))
     said = f" Hardly above the ridge, or below it: {'; '.join(near)}."
-    cells.append(told(name, what) + said * bool(near))
+    cells.append(told(name, what) + said * ("list" in what and bool(near)))
     text = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
     return f"::::{{div}} beside\n{text}\n::::\n\n{folded(name) if what.get('runs') else ''}"
 

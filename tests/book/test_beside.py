@@ -62,7 +62,7 @@ def cells(table: str) -> dict[str, float]:
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=IDS)
 def test_every_number_of_a_row_follows_from_the_runs(name, row):
-    text = beside.row(name, row).split("{dropdown}")[0]
+    text, _, fold = beside.row(name, row).partition("{dropdown}")
     charts = cells(text)
     for label, pattern in row.get("ours", {}).items():
         mean = 100 * np.mean([*scores(name, pattern).values()])
@@ -75,6 +75,7 @@ def test_every_number_of_a_row_follows_from_the_runs(name, row):
         else:
             below = raw("ridge")["accuracy"][place[0]][place[1]]
         assert charts[label] == pytest.approx(100 * below, abs=0.051)
+    own = {"list", "own"} & row.keys()
     for begins, called in row["claims"].items():
         (claim,) = (c for c in STUDIES[name].claims if c.says.startswith(begins))
         first, second = (
@@ -90,19 +91,16 @@ def test_every_number_of_a_row_follows_from_the_runs(name, row):
         inside = -claim.margin < low and high < claim.margin
         if claim.kind == "ahead":
             word = "same" if low > 0 else "not" if inside or high < 0 else "cannot"
-            word = (
-                {"same": "as", "not": "not as"}.get(word, word)
-                if "list" in row
-                else word
-            )
+            word = {"same": "as", "not": "not as"}.get(word, word) if own else word
         else:
             beyond = low > claim.margin or high < -claim.margin
             word = "within" if inside else "not" if beyond else "cannot"
-            word = "not as" if word == "not" and "list" in row else word
+            word = "not as" if word == "not" and own else word
         assert line.startswith(f"*{word} ") and len(gaps) >= 3
         assert f"margin\N{NARROW NO-BREAK SPACE}{scale * claim.margin:g}" in line
     minutes = f"{raw(name)['seconds'] / 60:.0f}\N{NARROW NO-BREAK SPACE}minutes"
-    assert f"`python -m vitlib study run {name}`: {minutes} of one core." in text
+    again = f"`python -m vitlib study run {name}`: {minutes} of one core."
+    assert (again in fold) == ("runs" in row)
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=IDS)
@@ -180,11 +178,13 @@ def test_what_a_part_costs_has_one_deviation_and_room_for_all():
 
 def test_the_chart_of_parts_is_sorted_and_says_what_is_open(monkeypatch):
     monkeypatch.setattr(beside, "book", lambda name: {"runs": runs_of(COSTS)})
-    lines = [line for line in beside.parts().splitlines() if "{doc}" in line]
-    assert len(lines) == len(parts.ORDER) == len(beside.CHAPTER_OF)
+    *lines, last = [line for line in beside.parts().splitlines() if "{doc}" in line]
+    assert len(lines) == 2
     assert "no positions <03-position>" in lines[0] and lines[0].endswith("| +11.0 |")
     assert "AdamW <10-recipe>" in lines[1] and lines[1].endswith("| +3.0 |")
-    assert all(line.endswith("| open |") for line in lines[2:])
+    still = [part for part in parts.ORDER if part not in ("no positions", "AdamW")]
+    assert re.findall(r"{doc}`(.+?) <", last) == still
+    assert "The base: 75.4% of the test pictures right, 10 seeds." in last
     left, right = (float(re.search(r'cx="([\d.]+)"', line)[1]) for line in lines[1::-1])
     assert 0 < right < left < beside.TRACK or 0 < left < right < beside.TRACK
     assert set(beside.CHAPTER_OF.values()) <= CHAPTERS.keys() | {"06", "12"}
@@ -198,14 +198,32 @@ def test_the_list_of_rows_has_each_question_once_with_its_first_word():
         title: line.split(" | ")[2] for title, line in zip(titles, lines, strict=True)
     }
     assert word["Does pre-training help?"] == "Yes, but …"
+    shown = {
+        title: line.split(" | ")[1] for title, line in zip(titles, lines, strict=True)
+    }
+    assert re.findall(r"[-+]\d", shown["Does pre-training help?"]) == ["+9", "-4"]
+    assert not shown["Is depth what pays most?"].strip()
     assert word["Is depth what pays most?"] == "Not learned yet"
     assert word["CLS token or the mean of the patches?"] == "Within 2 points"
 
 
 def test_who_has_hardly_learned_is_named():
-    rows = {i: beside.row(*row).split("{dropdown}")[0] for i, row in enumerate(ROWS)}
-    deep = next(text for text in rows.values() if "17 deep" in text)
-    assert "Hardly above the ridge, or below it: 17 deep; 237 wide." in deep
-    few = next(text for text in rows.values() if "500, ViT" in text)
-    assert "or below it: 500, ViT." in few  # beside the ridge on 500 pictures
-    assert "Hardly" not in next(text for text in rows.values() if "48 pixels" in text)
+    near = {line.split(" | ")[0]: line for line in beside.glance().splitlines()}
+    named = {
+        key: line.split(" | ")[3].strip(" |")
+        for key, line in near.items()
+        if "href" in key
+    }
+    of = {re.search(r">(.+?)</a>", key)[1]: names for key, names in named.items()}
+    assert of["Is depth what pays most?"] == "17 deep; 237 wide"
+    assert of["Few pictures: is a CNN ahead?"] == "500, ViT"  # its own ridge
+    assert of["Are frozen features better than pixels?"] == "drawings first"
+    assert of["Larger pictures in fine-tuning?"] == ""
+    name, row = next(one for one in ROWS if one[0] == "minutes")
+    assert "Hardly above the ridge, or below it: AdamW." in beside.row(name, row)
+
+
+def test_what_has_not_learned_tells_nothing_of_what_it_prefers():
+    rows = [beside.row(*row) for row in ROWS]
+    (deep,) = (text for text in rows if "| 17 deep |" in text.split("{dropdown}")[0])
+    assert deep.count("*not learned yet*, -") == 3 and "*not here*" not in deep

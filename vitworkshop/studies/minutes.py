@@ -1,7 +1,7 @@
 """What a core-minute buys: each ingredient of a cheaper training at equal time; not in the paper (chapter 10).
 
-With the same minutes of one core, what do Muon, half of the patches, bfloat16 and a convolutional stem bring? 36 runs
-took 91 minutes, two at a time.
+With the same minutes of one core, what do Muon, half of the patches, bfloat16 and a convolutional stem bring? The
+largest rates were added when seed 0 had its best at the edge. 36 runs took 91 minutes, two at a time.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The paper's fine-tuning (chapter 04). Nothing is trained. The test images are read again here, at sizes nobody trained
 for; nothing is chosen by it. 290 runs took 104 minutes on one thread, with 60 more of
-two methods that have left.
+two methods since dropped.
 """
 
 from __future__ import annotations
