@@ -13,8 +13,8 @@ A link to the lab, or to the ViT that learns, in a state of theirs, the rest as 
 
     {live}`four patches rubbed out <lab {"removed": [27, 28, 35, 36]}>`
 
-Every page gets `boot.js`, which is small, has scripts say their sentences in the page's language (in Chinese by the table
-of `words.js`, before it), and loads the rest when an explorer comes near the window. The models are written from
+Every page gets `boot.js`, which is small, has scripts say their sentences in the page's language (in Chinese by the
+table of `words.js`, before it), and loads the rest when an explorer comes near the window. The models are written from
 `vitlib/results` when the book is built.
 """
 

@@ -4,8 +4,8 @@
     python -m page.translate check       what breaks its source, and how much is stale: before a release, nothing is
 
 Both read the files of `book/zh`, as `page/edition.py` does; the second, unless it is given pages, also those of the
-exercises and what scripts say. What is *stale* is English that is new or has changed, and Chinese that has lost its English. Pages show the
-English, with a mark; tests warn.
+exercises and what scripts say. What is *stale* is English that is new or has changed, and Chinese that has lost its
+English. Pages show the English, with a mark; tests warn.
 """
 
 from __future__ import annotations
