@@ -187,8 +187,8 @@
     }
 
     worker(i) {
-      const { vitSources: { vit, panels, tasks, learn } } = window;
-      const code = [vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
+      const { vitSources: { words, vit, panels, tasks, learn } } = window;
+      const code = [words, vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
       const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
       const worker = new Worker(address);
       URL.revokeObjectURL(address);
