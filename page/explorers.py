@@ -13,8 +13,9 @@ A link to the lab, or to the ViT that learns, in a state of theirs, the rest as 
 
     {live}`four patches rubbed out <lab {"removed": [27, 28, 35, 36]}>`
 
-Every page gets `boot.js`, which is small and loads the rest when an explorer comes near the window. The models are
-written from `vitlib/results` when the book is built.
+Every page gets `boot.js`, which is small, has scripts say their sentences in the page's language (in Chinese by the
+table of `words.js`, before it), and loads the rest when an explorer comes near the window. The models are written from
+`vitlib/results` when the book is built.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ def write_scripts(app, error) -> None:
             }
             turns = export.turns_script(name, model, photographs)
             (folder / f"turns-{name}.js").write_text(turns, encoding="utf-8")
+    if app.config.language == "zh_CN":
+        (folder / "words.js").write_text(export.words_script("zh"), encoding="utf-8")
     (folder / "samples.js").write_text(
         export.samples_script(pictures), encoding="utf-8"
     )
@@ -165,6 +168,8 @@ def setup(app) -> None:
     names = " ".join(sorted(script.stem for script in export.SCRIPTS.glob("vit-*.js")))
     first = {"data-model": MODEL, "data-picture": PICTURE}
     known = {"data-models": " ".join(MODELS), "data-explorers": names, **first}
-    app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
+    if app.config.language == "zh_CN":
+        app.add_js_file(f"{FOLDER}/words.js", priority=300, defer="defer")
+    app.add_js_file(f"{FOLDER}/boot.js", priority=400, defer="defer", **known)
     app.connect("html-page-context", size_stills)
     app.connect("build-finished", write_scripts)

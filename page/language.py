@@ -1,7 +1,7 @@
 """The switch between the book's languages, and what is translated beside the cells: words of the book's own code.
 
 `book/zh/words.yml` holds texts that pages get from Python (fields, tables, the map, drawings) as they stand between two
-tags, with {} for what changes; `scripts.yml`, by file, fragments of scripts; each with its Chinese.
+tags, with {} for what changes, each with its Chinese. What scripts say stands in a catalogue (page/words.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 import yaml
 from docutils import nodes
 
-from page.edition import HAN, WORDS, headings, languages, source
+from page.edition import WORDS, headings, languages, source
 from page.theme import change_pages
 
 # its tag, its name, its address
@@ -90,43 +90,6 @@ def translate_pages(app) -> None:
         change_pages(app, translate)
 
 
-def scripts() -> dict[str, dict[str, str]]:
-    """Of each script, by its place in `_static`, the fragments and their Chinese."""
-    return yaml.safe_load((WORDS / "scripts.yml").read_text("utf-8"))
-
-
-def in_chinese(script: str, fragments: dict[str, str]) -> tuple[str, list[str]]:
-    """A script with its Chinese fragments, and those that stand in it no more.
-
-    Without them the script must still run: what uses a name that they bring, or changes code alone, stays English.
-    """
-    gone = [english for english in fragments if english not in script]
-    brought = " ".join(fragments[english] for english in gone)
-    names = {*re.findall(r"\b([A-Z]{2,}) = ", brought)}
-    for english, said in fragments.items():
-        code = gone and not re.search(HAN, said)
-        if not code and names.isdisjoint(re.findall(r"\b[A-Z]{2,}\b", said)):
-            script = script.replace(english, said)
-    return script, gone
-
-
-def translate_scripts(app, error) -> None:
-    """Puts the Chinese fragments into the scripts beside the pages, and counts what has lost its English."""
-    if error or app.config.language != "zh_CN":
-        return
-    count = 0
-    for file, fragments in scripts().items():
-        path = Path(app.outdir) / "_static" / file
-        if not path.exists():
-            count += len(fragments)
-            continue
-        text, gone = in_chinese(path.read_text("utf-8"), fragments)
-        count += len(gone)
-        path.write_text(text, "utf-8", newline="\n")
-    if count:  # printed, as a warning of Sphinx would fail the build
-        print(f"scripts.yml: {count} fragments have lost their English")
-
-
 def keep_anchors(app, doctree) -> None:
     """Gives sections the anchors that they have in the English page: of Chinese titles Sphinx makes none."""
     titled = [
@@ -176,4 +139,3 @@ def setup(app) -> None:
     app.connect("builder-inited", translate_pages, priority=900)
     app.connect("doctree-read", keep_anchors, priority=100)
     app.connect("html-page-context", add_switch, priority=700)
-    app.connect("build-finished", translate_scripts, priority=950)

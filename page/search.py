@@ -3,7 +3,7 @@
 Sphinx's own search fetches each page it found to quote from it, which a browser refuses for plain files, and opens
 pages at their top. Here each section is an entry: its title, its anchor, its text and its code. Terms of the glossary,
 folded answers and entries of the reference are entries of their own. `book/_static/search/search.js` reads
-them, by way of MiniSearch.
+them, by way of MiniSearch. For the Chinese edition they bring what readers may ask for, `book/zh/search.yml`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import json
 import re
 from pathlib import Path
 
+import yaml
 from docutils import nodes
 from sphinx import addnodes
 from sphinx_design.dropdown import dropdown_main
+
+from page.edition import WORDS
 
 SIGNS = {
     **{"times": "×", "cdot": "·", "to": "→", "sqrt": "√", "top": "ᵀ", "ell": "ℓ", "dots": "…", "le": "≤", "ge": "≥"},
@@ -170,7 +173,11 @@ def write_index(app, error) -> None:
             ]
     script = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / "sections.js"
-    path.write_text(f"window.bookSections={script}\n", encoding="utf-8")
+    text = f"window.bookSections={script}\n"
+    if app.config.language == "zh_CN":
+        says = yaml.safe_load((WORDS / "search.yml").read_text("utf-8"))
+        text += f"window.bookSays={json.dumps(says, ensure_ascii=False)}\n"
+    path.write_text(text, encoding="utf-8")
 
 
 def add_page(app):

@@ -4,8 +4,8 @@
     python -m page.translate check       what breaks its source, and how much is stale: before a release, nothing is
 
 Both read the files of `book/zh`, as `page/edition.py` does; the second, unless it is given pages, also those of the
-exercises. What is *stale* is English that is new or has changed, and Chinese that has lost its English. Pages show the
-English, with a mark; tests warn.
+exercises and what scripts say. What is *stale* is English that is new or has changed, and Chinese that has lost its
+English. Pages show the English, with a mark; tests warn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from page.edition import (
     BOOK,
     ENGLISH,
     HAN,
-    ROOT,
     bare,
     digest,
     is_prose,
@@ -164,18 +163,6 @@ def replies(path: Path) -> tuple[list[str], list[str], list[str]]:
     return wrong, sorted(missing), [key for key in known if not stands(key)]
 
 
-def scripts(file: str) -> tuple[list[str], list[str], list[str]]:
-    """The same of the fragments of a script; which of its English has none, nobody knows."""
-    from page import language
-    from vitworkshop.web.export import dialect_script
-
-    path = ROOT / "book" / "_static" / file
-    if file.startswith("vit/"):
-        path = ROOT / "vitworkshop" / "web" / file.removeprefix("vit/")
-    text = path.read_text("utf-8") if path.exists() else dialect_script()
-    return [], [], language.in_chinese(text, language.scripts()[file])[1]
-
-
 def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
     """Of each file, or of some pages, what is wrong, and in a line what is stale, if anything is."""
     pages = sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")])
@@ -185,10 +172,10 @@ def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
         if path.stem.startswith(stems or "")
     }
     if not stems:
-        from page import language
+        from page import words
         from vitworkshop.exercises.language import ZH
 
-        found |= {f"scripts.yml, {file}": scripts(file) for file in language.scripts()}
+        found["words/zh.po"] = [], words.waiting(words.read()), []
         for name in ("told", *sorted(path.stem for path in ZH.parent.glob("ch*.py"))):
             found[f"{name}.json"] = replies(ZH / f"{name}.json")
     for name, (wrong, missing, gone) in found.items():

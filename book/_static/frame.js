@@ -13,11 +13,11 @@
 
   const nameOf = (box) => {
     const heading = box.closest("section")?.querySelector(":is(h1, h2, h3, h4)")?.firstChild?.textContent?.trim();
-    if (box.tagName === "PRE") return box.closest(".cell_output") ? "Printed text" : "Code";
-    if (box.classList.contains("math")) return "Equation";
-    if (box.classList.contains("drawing")) return "Figure";
+    if (box.tagName === "PRE") return box.closest(".cell_output") ? t("Printed text") : t("Code");
+    if (box.classList.contains("math")) return t("Equation");
+    if (box.classList.contains("drawing")) return t("Figure");
     const caption = box.querySelector("caption .caption-text, caption")?.textContent.trim();
-    return caption || `Table in “${heading}”`;
+    return caption || t("Table in “{heading}”", { heading });
   };
 
   const mark = (box) => {
@@ -28,9 +28,10 @@
       if (marked) return;
       box.dataset.scrolls = "yes";
       box.setAttribute("role", box.matches("pre, .drawing") ? "group" : "region");
-      const name = nameOf(box); // one of its own for each: they are landmarks
+      let name = nameOf(box); // one of its own for each: they are landmarks
       const same = document.querySelectorAll(`[aria-label^="${CSS.escape(name)}"][data-scrolls]`).length;
-      box.setAttribute("aria-label", `${name}${same ? ` (${same + 1})` : ""}, scrolls sideways`);
+      if (same) name = t("{name} ({n})", { name, n: same + 1 });
+      box.setAttribute("aria-label", t("{name}, scrolls sideways", { name }));
     } else {
       box.removeAttribute("tabindex");
       if (!marked) return;
@@ -60,9 +61,9 @@
   }, true);
 
   const root = document.documentElement;
-  const MODES = { light: "Light", dark: "Dark", auto: "System Settings" };
+  const MODES = { light: t("Light"), dark: t("Dark"), auto: t("System Settings") };
   const sayMode = () => document.querySelectorAll(".theme-switch-button").forEach((button) =>
-    button.setAttribute("aria-label", `Color mode: ${MODES[root.dataset.mode] || MODES.auto}`));
+    button.setAttribute("aria-label", t("Color mode: {mode}", { mode: MODES[root.dataset.mode] || MODES.auto })));
   new MutationObserver(sayMode).observe(root, { attributes: true, attributeFilter: ["data-mode"] });
   sayMode();
   document.querySelectorAll(".search-button-field").forEach((button) => button.removeAttribute("aria-label"));

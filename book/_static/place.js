@@ -34,7 +34,7 @@
     const [start, end] = [sections[0], last].map((section) => section.getBoundingClientRect().top);
     const read = Math.min(1, Math.max(0, (line - start) / (end - start)));
     name.textContent = titles[here] ?? "";
-    left.textContent = here < 0 ? "" : read < 1 ? `about ${Math.ceil((1 - read) * minutes)} min left` : "";
+    left.textContent = here < 0 ? "" : read < 1 ? t("about {n} min left", { n: Math.ceil((1 - read) * minutes) }) : "";
     bar.parentElement.style.setProperty("--read", here < 0 ? 0 : read);
     links.forEach((link, i) => (i === here ? link?.setAttribute("aria-current", "location") : link?.removeAttribute("aria-current")));
   };

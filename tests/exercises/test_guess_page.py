@@ -94,7 +94,8 @@ def test_a_page_judges_as_check_does(number, browser):
         text if all(text.values()) and "inf" not in str(text) else {} for text in texts
     ]
     tab, data = browser.new_page(), json.loads(json.dumps(data_of(entry, asked)))
-    tab.add_script_tag(path=ROOT / "book/_static/guess/guess.js")
+    for script in ("vitworkshop/web/boot.js", "book/_static/guess/guess.js"):
+        tab.add_script_tag(path=ROOT / script)
     sentences = {sentence for sentence, *_ in data["mistakes"] + data["pairs"]}
     for answer, text, here in zip(
         answers, texts, tab.evaluate(SAY, [data, texts]), strict=True

@@ -11,6 +11,19 @@
   "use strict";
 
   if (window.vit?.script) return; // an element of a page may bear that name
+  /* Sentences in the page's language: t("head {head}", { head }); tn("{n} head off", "{n} heads off", n) counts. The language's
+     table is `bookWords` (page/words.py); Chinese and Latin letters stand apart. */
+  function words(root) {
+    root.t = (english, values = {}) => (root.bookWords?.[english] ?? english)
+      .replace(/(\p{Script=Han}?)\{(\w+)\}(?=(\p{Script=Han}?))/gu, (_, before, name, after) => {
+        const value = String(values[name]), apart = (han, mark) => (han && mark.test(value) ? " " : "");
+        return before + apart(before, /^[\w-]/) + value + apart(after, /[\w%]$/);
+      });
+    root.tn = (one, many, n, values) => t(root.bookWords?.[one] || n === 1 ? one : many, { n, ...values });
+  }
+  words(window);
+  (window.vitSources ??= {}).words = `(${words})(globalThis);`; // for workers
+
   const here = document.currentScript, base = here?.src ? new URL(".", here.src).href : "";
   const list = (name) => (here?.dataset[name] ?? "").split(" ").filter(Boolean);
   const loaded = {};
@@ -25,14 +38,15 @@
     tag.onerror = () => {
       delete loaded[file];
       tag.remove();
-      fail(new Error(`${file} could not be loaded`));
+      fail(new Error(t("{file} could not be loaded", { file })));
     };
     document.head.append(tag);
   });
 
   const built = {};
   const load = (name) => (built[name] ??= (async () => {
-    if (!vit.models().includes(name)) throw new Error(`no model called ${name}; there are: ${vit.models().join(", ")}`);
+    if (!vit.models().includes(name)) throw new Error(
+      t("no model called {name}; there are: {models}", { name, models: vit.models().join(t(", ")) }));
     await Promise.all(["vit.js", "kernel.js"].map(script));
     if (!window.vitModels?.[name]) await script(`${name}.js`);
     const { config, classes, card } = window.vitModels[name], model = window.buildViT(window.vitModels[name]);

@@ -14,6 +14,7 @@ from torch.nn.functional import interpolate as resize
 from vitlib.checks import check_choice, checked
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_dtype, check_images
+from vitworkshop.exercises.language import language
 from vitworkshop.web.export import (
     SCRIPTS,
     check_runs_in_a_page,
@@ -24,6 +25,7 @@ from vitworkshop.web.export import (
     samples_script,
     scores_script,
     web_script,
+    words_script,
 )
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
@@ -42,6 +44,7 @@ EXPLORERS = {
     ],
 }
 SHARED = ["boot.js", "vit.js", "kernel.js", "pictures.js", "explorer.js"]
+LANGUAGES = {"en": "en", "zh": "zh-CN"}  # as a page names them
 FAR = [
     "vit-way.js",
     "foreign.js",
@@ -77,7 +80,8 @@ def explore(
 ) -> Explorer:
     """The ViT lab, or another explorer, in a notebook: the reader's own model, on raw images, run by the browser.
 
-    Works in JupyterLab, VS Code and Colab, without a network and without other packages.
+    Works in JupyterLab, VS Code and Colab, without a network and without other packages. It speaks the language of
+    `vl.language`.
 
     Args:
         model: A `VisionTransformer` as the book's recipes make them, of at most some 600,000 parameters. For "way" also
@@ -156,14 +160,17 @@ def _frame(
 ) -> Explorer:
     """A page with one explorer and all that it loads: the package's files, and scripts that are made here."""
     head = f"window.vitHere = {json.dumps([*files, 'samples.js', *made])};"
+    name = language()  # of `vl.language`
     parts = [
+        *([] if name == "en" else [words_script(name)]),
         head,
         *data,
         *((SCRIPTS / file).read_text(encoding="utf-8") for file in files),
     ]
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
     return Explorer(
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light">'
+        f'<!DOCTYPE html><html lang="{LANGUAGES[name]}"><head><meta charset="utf-8">'
+        '<meta name="color-scheme" content="light">'
         f"<style>body {{ background: #fff; margin: 0 }} {tag} {{ margin: 0 }}</style></head><body>"
         f'<{tag} {of}picture="picture 0" pictures="{",".join(pictures)}"></{tag}>\n{scripts}</body></html>'
     )

@@ -117,6 +117,18 @@
   }
 
   const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)}\u00a0%`;
+  /* A large number in words. Of each unit that a language has: its size, how many digits stand after the point, its name. */
+  const large = (n) => {
+    const units = t("1e6 1 million, 1e9 1 billion").split(", ").map((one) => one.split(" "));
+    const [size, digits, unit] = units.findLast(([least]) => n >= least) ?? units[0];
+    return `${(n / size).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${unit}`;
+  };
+
+  /* What is said one after the other, as one text. */
+  const clauses = (all) => all.filter(Boolean).reduce((one, two) => t("{one}, {two}", { one, two }));
+  const sentences = (...all) => all.filter(Boolean).reduce((one, two) => t("{one} {two}", { one, two }));
+  const upper = (text) => text[0].toUpperCase() + text.slice(1);
+
   const range = (n) => [...Array(n).keys()];
   const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
   const argmax = (list) => list.indexOf(Math.max(...list));
@@ -125,7 +137,7 @@
   const kind = (name) => (/^(your )?picture\b/.test(name) ? null : name.replace(/^drawn | \d+$/g, ""));
 
   /* Where place i is, with m places to a row. */
-  const place = (i, m) => `row ${Math.floor(i / m)}, column ${i % m}`;
+  const place = (i, m) => t("row {row}, column {column}", { row: Math.floor(i / m), column: i % m });
 
   /* Where the pointer is in a node, as shares of its width and height. */
   function pointer({ clientX, clientY }, node) {
@@ -136,7 +148,7 @@
   const button = (label, onclick) => h("button", { type: "button", onclick }, label);
   const setPressed = (one, yes) => one.setAttribute("aria-pressed", yes);
   const select = (label, names, onchange) =>
-    h("select", { "aria-label": label, onchange }, names.map((name) => h("option", {}, name)));
+    h("select", { "aria-label": label, onchange }, names.map((name) => h("option", { value: name }, t(name))));
   const slider = (label, min, max, step, value, oninput) =>
     h("input", { type: "range", "aria-label": label, min, max, step, value, oninput });
   const note = (...text) => h("p", { class: "note" }, ...text);
@@ -282,7 +294,7 @@
       Object.assign(this, { size, P, L, heads, n, N: n * n, readsCls: global_pool === "token" });
     }
 
-    stays = "A picture of yours stays on this page.";
+    stays = t("A picture of yours stays on this page.");
 
     /* The picture that is shown first. */
     get firstPicture() {
@@ -309,15 +321,16 @@
     remark(picture, probs = []) {
       const { classes } = this.model, is = kind(picture);
       if (!this.knows(picture))
-        return `It knows ${classes.length} classes, and “${picture}” is none of them: it names one all the same.`;
-      return !is || classes[argmax(probs)] === is ? ""
-        : `It is ${/^[aeiou]/.test(is) ? "an" : "a"} ${is}: this model is wrong here.`;
+        return t("It knows {n} classes, and “{picture}” is none of them: it names one all the same.", {
+          n: classes.length, picture });
+      return !is || classes[argmax(probs)] === is ? "" : /^[aeiou]/.test(is)
+        ? t("It is an {is}: this model is wrong here.", { is }) : t("It is a {is}: this model is wrong here.", { is });
     }
 
     /* A choice of pictures (name -> bytes), or a file, a paste, a drop: each is shown. */
     async chooser(pictures) {
       await window.vit.script("pictures.js");
-      const told = keeps(note(this.stays), "The browser shows this picture, but lets no page read its pixels.");
+      const told = keeps(note(this.stays), t("The browser shows this picture, but lets no page read its pixels."));
       this.status = told;
       told.setAttribute("role", "status");
       let last = 0; // what was asked for last counts, whatever is ready first
@@ -330,12 +343,12 @@
           this.show(name, ready);
           told.textContent = this.stays;
         } catch (error) {
-          if (asked === last) told.textContent = `${error.message}.`;
+          if (asked === last) told.textContent = t("{message}.", { message: error.message });
         }
       };
       const own = this.own = (file) => {
         this.file = file;
-        return choose("your picture", this.read(file), `Reading ${window.vitPictures.called(file)} …`);
+        return choose("your picture", this.read(file), t("Reading {file} …", { file: window.vitPictures.called(file) }));
       };
       const looks = (name) => ({ type: "button", "aria-pressed": "false", "aria-label": name, title: name });
       const known = ([name]) => this.knows(name), all = Object.entries(pictures);
@@ -351,9 +364,9 @@
       });
       whenGiven(this.view, this, own);
       return h("div", {}, h("div", { class: "row" },
-        h("div", { class: "samples", role: "group", "aria-label": "Sample pictures" },
-          ours, others.length ? h("span", {}, h("span", { class: "note" }, "None of its classes: "), others) : []),
-        button("Your picture …", () => input.click()), input), told);
+        h("div", { class: "samples", role: "group", "aria-label": t("Sample pictures") },
+          ours, others.length ? h("span", {}, h("span", { class: "note" }, t("None of its classes: ")), others) : []),
+        button(t("Your picture …"), () => input.click()), input), told);
     }
 
     /* A reader's file, and a sample, as the model gets them. */
@@ -382,7 +395,8 @@
   }
 
   window.vitExplorer = {
-    VitExplorer, argmax, bars, button, byLength, clamp, copied, folded, grid, h, keeps, linked, note, onArrows, paint,
-    pair, percent, place, pointer, range, sample, select, setPressed, sides, slider, squares, terms,
+    VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, folded, grid, h, keeps, large, linked, note,
+    onArrows, paint, pair, percent, place, pointer, range, sample, select, sentences, setPressed, sides, slider, squares,
+    terms, upper,
   };
 })();

@@ -26,6 +26,7 @@ from vitlib.tensors import check_finite
 from vitlib.weights import foreign
 from vitlib.weights.files import beside, read_weights
 from vitlib.weights.pretrained import card_of, class_names
+from vitworkshop import words
 
 __all__ = ["SCRIPTS", "export_web"]
 
@@ -229,6 +230,12 @@ def dialect_script() -> str:
         "absent": list(foreign.ABSENT.items()),
     }
     return f"window.vitDialect = {json.dumps(made | {'no_such': foreign.NO_SUCH})};\n"
+
+
+def words_script(language: str) -> str:
+    """`window.bookWords`: what the scripts say, from English to another language."""
+    table = json.dumps(words.table(language), ensure_ascii=False)
+    return f"window.bookWords = {table};\n".replace("</", "<\\/")
 
 
 def imagenet_script() -> str:

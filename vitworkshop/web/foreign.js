@@ -10,19 +10,21 @@
 
   const BYTES = { F32: 4, F16: 2, BF16: 2 };
   const HEADER = 4e6, MOST = 1.2e9; // bytes: of a header, of all that a model takes while it computes
-  const FIX = 'in Python, safetensors.torch.save_file(torch.load("x.pth", weights_only=True), "x.safetensors")';
+  const FIX = 'safetensors.torch.save_file(torch.load("x.pth", weights_only=True), "x.safetensors")';
   const OTHERS = [ // what a file begins with that holds no weights, or none that are safe to read
-    [/^PK[^]*\.npy/, "it is NumPy's (.npz, as Google's); vl.load_weights reads it and vl.save_pretrained writes it anew"],
-    [/^(PK[^]*\.pkl|\x80)/, `it is a PyTorch checkpoint, which can hold code; ${FIX} makes a file without`],
-    [/^PK/, "it is a zip archive; unpack it and take the .safetensors file"],
-    [/^version https:\/\/git-lfs/, "it is a pointer of Git LFS; git lfs pull fetches the weights"],
-    [/^\s*</, "it is a web page; fetch the file itself"],
-    [/^\s*\{/, "it is JSON; take the weights that it speaks of, in one file"],
+    [/^PK[^]*\.npy/, t("it is NumPy's (.npz, as Google's); vl.load_weights reads it and vl.save_pretrained writes it anew")],
+    [/^(PK[^]*\.pkl|\x80)/, t("it is a PyTorch checkpoint, which can hold code; in Python, {FIX} makes a file without", { FIX })],
+    [/^PK/, t("it is a zip archive; unpack it and take the .safetensors file")],
+    [/^version https:\/\/git-lfs/, t("it is a pointer of Git LFS; git lfs pull fetches the weights")],
+    [/^\s*</, t("it is a web page; fetch the file itself")],
+    [/^\s*\{/, t("it is JSON; take the weights that it speaks of, in one file")],
   ];
 
   const fail = (why) => { throw new Error(why); };
-  const some = (names) => names.slice(0, 3).map((name) => (name.length > 60 ? `${name.slice(0, 57)}…` : name)).join(", ")
-    + (names.length > 3 ? ` and ${names.length - 3} more` : "");
+  const some = (all) => {
+    const names = all.slice(0, 3).map((name) => (name.length > 60 ? `${name.slice(0, 57)}…` : name)).join(", ");
+    return all.length > 3 ? t("{names} and {n} more", { names, n: all.length - 3 }) : names;
+  };
   const gigabytes = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
 
   /* The tensors that the header promises, by name: { dtype, shape, from, to }. */
@@ -30,40 +32,40 @@
     const start = new DataView(await file.slice(0, 256).arrayBuffer()), safe = start.byteLength > 8 && start.getUint8(8) === 123;
     const letters = String.fromCharCode(...new Uint8Array(start.buffer)), other = !safe && OTHERS.find(([mark]) => mark.test(letters));
     if (other) fail(other[1]);
-    if (!safe) fail(file.size ? "it is no .safetensors file" : "it is empty");
-    const length = Number(start.getBigUint64(0, true)), damaged = (why) => fail(`it is damaged: ${why}; fetch it again`);
-    if (length > HEADER || 8 + length > file.size) damaged(`its header says ${length} bytes, of ${file.size} in the file`);
+    if (!safe) fail(file.size ? t("it is no .safetensors file") : t("it is empty"));
+    const length = Number(start.getBigUint64(0, true)), damaged = (why) => fail(t("it is damaged: {why}; fetch it again", { why }));
+    if (length > HEADER || 8 + length > file.size) damaged(t("its header says {length} bytes, of {size} in the file", { length, size: file.size }));
     let told;
     try {
       told = JSON.parse(await file.slice(8, 8 + length).text());
     } catch {
-      damaged("its header is no JSON");
+      damaged(t("its header is no JSON"));
     }
     const tensors = new Map(), whole = (n) => Number.isSafeInteger(n) && n >= 0;
     for (const [name, value] of Object.entries(told)) {
       if (name === "__metadata__") continue;
       const { dtype, shape, data_offsets: at } = value ?? {};
       if (![shape, at].every((list) => Array.isArray(list) && list.every(whole)) || at.length !== 2 || shape.length > 8)
-        damaged(`${some([name])} has no shape and no place`);
+        damaged(t("{name} has no shape and no place", { name: some([name]) }));
       const count = shape.reduce((a, b) => a * b, 1), [from, to] = at.map((byte) => 8 + length + byte);
-      if (from > to || to > file.size) damaged(`${some([name])} lies outside the file`);
-      if (BYTES[dtype] && count * BYTES[dtype] !== to - from) damaged(`${some([name])} has not the bytes of its shape`);
+      if (from > to || to > file.size) damaged(t("{name} lies outside the file", { name: some([name]) }));
+      if (BYTES[dtype] && count * BYTES[dtype] !== to - from) damaged(t("{name} has not the bytes of its shape", { name: some([name]) }));
       tensors.set(name, { dtype, shape, from, to });
     }
     let end = 8 + length;
     for (const { from, to } of [...tensors.values()].sort((a, b) => a.from - b.from || a.to - b.to)) {
-      if (from !== end) damaged("its tensors overlap, or leave a gap");
+      if (from !== end) damaged(t("its tensors overlap, or leave a gap"));
       end = to;
     }
-    if (end !== file.size) damaged(`its tensors end at byte ${end}, the file at ${file.size}`);
+    if (end !== file.size) damaged(t("its tensors end at byte {end}, the file at {size}", { end, size: file.size }));
     return tensors;
   }
 
   /* The numbers of a tensor, as float32. */
   async function numbers(file, name, { dtype, from, to }) {
-    if (!BYTES[dtype]) fail(`${name} is stored as ${String(dtype).slice(0, 12)}; save it as float32, float16 or bfloat16`);
+    if (!BYTES[dtype]) fail(t("{name} is stored as {dtype}; save it as float32, float16 or bfloat16", { name, dtype: String(dtype).slice(0, 12) }));
     const buffer = await file.slice(from, to).arrayBuffer();
-    if (buffer.byteLength !== to - from) fail("it became shorter while it was read; fetch it again");
+    if (buffer.byteLength !== to - from) fail(t("it became shorter while it was read; fetch it again"));
     let values = dtype === "F32" ? new Float32Array(buffer) : new Uint16Array(buffer);
     if (dtype === "F16") values = root.vitMath.widen(values);
     else if (dtype === "BF16") { // the upper half of a float32
@@ -73,7 +75,7 @@
     }
     let sum = 0;
     for (let i = 0; i < values.length; i++) sum += values[i] * 0;
-    if (sum !== 0) fail(`${name} holds NaN or infinity; fetch the weights again, as floats`);
+    if (sum !== 0) fail(t("{name} holds NaN or infinity; fetch the weights again, as floats", { name }));
     return values;
   }
 
@@ -81,8 +83,9 @@
   function find(names, { libraries, names: patterns, averaged, ours, head, dino_head, absent, no_such }) {
     const refuse = (list, library) => { // a part that no model here has
       const parts = absent.map(([mark, part]) => [part, list.filter((name) => new RegExp(mark).test(name))]);
-      const there = parts.filter(([, all]) => all.length).map(([part, all]) => `${part}: ${some(all)}`);
-      if (there.length) fail(`these are the weights (${library}) of a model with ${there.join(", ")}; ${no_such}`);
+      const there = parts.filter(([, all]) => all.length).map(([part, all]) => t("{part}: {what}", { part: t(part), what: some(all) }));
+      if (there.length) fail(t("these are the weights ({library}) of a model with {there}; {no_such}", {
+        library, there: there.join(t(", ")), no_such: t(no_such) }));
     };
     const dotted = new Map(names.map((name) => [name.replaceAll("/", "."), name]));
     let library, prefixes = [];
@@ -95,11 +98,11 @@
     const better = prefixes.filter((one) => new RegExp(averaged).test(one));
     if (better.length) prefixes = better;
     if (prefixes.length !== 1) {
-      refuse([...dotted.keys()], "names unknown");
-      fail(`expected the weights of one ViT under the names of ${Object.keys(libraries).join(", ")}, got `
-        + `${some(prefixes.length ? prefixes : names) || "no tensors"}`);
+      refuse([...dotted.keys()], t("names unknown"));
+      fail(t("expected the weights of one ViT under the names of {libraries}, got {names}", {
+        libraries: Object.keys(libraries).join(t(", ")), names: some(prefixes.length ? prefixes : names) || t("no tensors") }));
     }
-    if (library === "Google") fail("its names are those of Flax; vl.load_weights reads it and vl.save_pretrained writes it anew");
+    if (library === "Google") fail(t("its names are those of Flax; vl.load_weights reads it and vl.save_pretrained writes it anew"));
     const [prefix] = prefixes, found = new Map(), beside = [], is = (mark, name) => new RegExp(mark).test(name);
     for (const [key, theirs] of dotted) {
       let same = 0;
@@ -107,7 +110,7 @@
       let name = key.slice(key.slice(0, same).lastIndexOf(".") + 1);
       for (const [mark, to] of patterns) name = name.replace(new RegExp(mark, "g"), to);
       if (is(dino_head, name) || !(key.startsWith(prefix) || is(ours, name) || is(head, name))) beside.push(name);
-      else if (found.has(name)) fail(`expected one ${name}, got two under different names; keep one of them`);
+      else if (found.has(name)) fail(t("expected one {name}, got two under different names; keep one of them", { name }));
       else found.set(name, theirs);
     }
     const layers = new Set([...found.keys()].filter((name) => is(head, name)).map((name) => name.replace(/\.[^.]+$/, "")));
@@ -122,20 +125,20 @@
      { embed_dim, num_heads, norm_eps, global_pool, act, classes, recipe }, each where it is told; a number that can be
      none of these is refused. */
   function tell(json) {
-    if (typeof json !== "object" || !json || Array.isArray(json)) fail("expected an object, as a config is");
-    if (json.weight_map) fail("its weights lie in several files; save_pretrained(folder, max_shard_size=\"9GB\") makes one");
+    if (typeof json !== "object" || !json || Array.isArray(json)) fail(t("expected an object, as a config is"));
+    if (json.weight_map) fail(t("its weights lie in several files; save_pretrained(folder, max_shard_size=\"9GB\") makes one"));
     const own = json.config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
     const names = json.classes ?? json.label_names ?? (json.id2label && Object.entries(json.id2label)
       .sort(([a], [b]) => a - b).map(([, name]) => name));
     const check = (name, value, fits, wanted) => {
-      if (!fits(value)) fail(`expected ${wanted}, got ${some([JSON.stringify(value)])} as its ${name}`);
+      if (!fits(value)) fail(t("expected {wanted}, got {value} as its {name}", { wanted, value: some([JSON.stringify(value)]), name }));
     };
     const whole = (value) => Number.isInteger(value) && value > 0, above = (value) => Number.isFinite(value) && value > 0;
     for (const [name, value, fits, wanted] of [
-      ["embed_dim", json.hidden_size ?? json.num_features ?? own.embed_dim, whole, "a whole number from 1"],
-      ["num_heads", json.num_attention_heads ?? own.num_heads, whole, "a whole number from 1"],
-      ["norm_eps", json.layer_norm_eps, above, "a number above 0"],
-      ["global_pool", own.global_pool || null, (value) => /^(token|avg)$/.test(value), "token (CLS) or avg (the mean)"],
+      ["embed_dim", json.hidden_size ?? json.num_features ?? own.embed_dim, whole, t("a whole number from 1")],
+      ["num_heads", json.num_attention_heads ?? own.num_heads, whole, t("a whole number from 1")],
+      ["norm_eps", json.layer_norm_eps, above, t("a number above 0")],
+      ["global_pool", own.global_pool || null, (value) => /^(token|avg)$/.test(value), t("token (CLS) or avg (the mean)")],
     ]) {
       if (value == null) continue;
       check(name, value, fits, wanted);
@@ -151,8 +154,8 @@
     const short = typeof size === "number" ? null : size.shortest_edge, crop = data.crop_size?.height ?? data.crop_size;
     const filter = { 2: "bilinear", 3: "bicubic" }[data.resample] ?? (data.interpolation === "bilinear" ? "bilinear" : "bicubic");
     const longer = data.crop_pct != null ? 1 / data.crop_pct : short ? short / (crop || short) : null;
-    std.forEach((value) => check("deviation", value, above, "a number above 0"));
-    check("shorter side", longer ?? 1, (value) => value >= 1 && value <= 4, "1 to 4 times what is cut out");
+    std.forEach((value) => check(t("deviation"), value, above, t("a number above 0")));
+    check(t("shorter side"), longer ?? 1, (value) => value >= 1 && value <= 4, t("1 to 4 times what is cut out"));
     told.recipe = { short: longer, filter, mean, std };
     return told;
   }
@@ -160,11 +163,12 @@
   /* A model's config, from the sizes of its tensors and from what is told. */
   function configure(shapes, library, told) {
     const patch = shapes("patch_embed.proj.weight"), positions = shapes("pos_embed")?.at(-2) ?? 0, D = patch?.[0];
-    if (patch?.length !== 4 || patch[2] !== patch[3]) fail(`expected square patches (D, 3, P, P), got ${patch ?? "none"}`);
-    if (patch[1] !== 3) fail(`expected pictures of 3 channels, got ${patch[1]}`);
-    if (!shapes("cls_token")) fail("it has no CLS token; a model here has one");
+    if (patch?.length !== 4 || patch[2] !== patch[3]) fail(t("expected square patches (D, 3, P, P), got {patch}", {
+      patch: patch ?? t("none") }));
+    if (patch[1] !== 3) fail(t("expected pictures of 3 channels, got {n}", { n: patch[1] }));
+    if (!shapes("cls_token")) fail(t("it has no CLS token; a model here has one"));
     const grid = Math.sqrt(positions - 1), depth = shapes.depth, hidden = shapes("blocks.0.mlp.fc1.weight")?.[0];
-    if (!Number.isInteger(grid) || grid < 1) fail(`expected positions of CLS and of a square of patches, got ${positions}`);
+    if (!Number.isInteger(grid) || grid < 1) fail(t("expected positions of CLS and of a square of patches, got {positions}", { positions }));
     const [K = 0, reads = D] = shapes("head.weight") ?? [], heads = (told.embed_dim ?? D) === D ? told.num_heads : null;
     const config = {
       img_size: grid * patch[2], patch_size: patch[2], in_chans: 3, num_classes: K, embed_dim: D, depth,
@@ -172,14 +176,14 @@
       norm_order: "pre", head: "linear", act: "gelu", layer_scale: null,
       global_pool: told.global_pool === "avg" ? "avg" : "token", norm_eps: told.norm_eps ?? (library === "transformers" ? 1e-12 : 1e-6),
     };
-    if (reads !== D) fail(`its head reads ${reads} numbers, as DINOv2's (CLS and the mean); one here reads ${D}; drop the head`);
-    if (D % config.num_heads) fail(`${D} numbers a token are not ${config.num_heads} heads; say how many it has`);
-    if ((told.act ?? "gelu") !== "gelu") fail(`its config says ${told.act.slice(0, 20)}; a model here has GELU as erf makes it`);
+    if (reads !== D) fail(t("its head reads {reads} numbers, as DINOv2's (CLS and the mean); one here reads {D}; drop the head", { reads, D }));
+    if (D % config.num_heads) fail(t("{D} numbers a token are not {num_heads} heads; say how many it has", { D, num_heads: config.num_heads }));
+    if ((told.act ?? "gelu") !== "gelu") fail(t("its config says {act}; a model here has GELU as erf makes it", { act: told.act.slice(0, 20) }));
     return config;
   }
 
   async function read(file, dialect, told = {}, tick = () => {}) {
-    if (file.size > MOST) fail(`it has ${gigabytes(file.size)}; this page takes models up to ViT-B/16`);
+    if (file.size > MOST) fail(t("it has {size}; this page takes models up to ViT-B/16", { size: gigabytes(file.size) }));
     const tensors = await header(file), scalars = [...tensors].filter(([, { shape }]) => !shape.length).map(([name]) => name);
     const { library, found } = find([...tensors.keys()].filter((name) => !scalars.includes(name)), dialect);
     const fused = (name) => (found.has(name) ? [name] : ["q", "k", "v"].map((x) => name.replace("qkv", x)).filter((x) => found.has(x)));
@@ -200,15 +204,18 @@
     const left = [...found.keys()].filter((name) => !known.has(name) && name !== "mask_token"
       && !(name.startsWith("pre_logits.") && !K)); // a pooler, which only a head reads
     const missing = Object.keys(wanted).filter((name) => !fused(name).length && !name.endsWith("qkv.bias"));
-    if (missing.length || left.length) fail(`the weights (${library}) are not those of one plain ViT: ${[
-      missing.length ? `missing: ${some(missing)}` : "", left.length ? `left over: ${some(left)}` : ""].filter(Boolean).join("; ")}`);
+    if (missing.length || left.length) fail(t("the weights ({library}) are not those of one plain ViT: {why}", { library, why: [
+      missing.length && t("missing: {names}", { names: some(missing) }), left.length && t("left over: {names}", { names: some(left) }),
+    ].filter(Boolean).join(t("; ")) }));
     const wrong = Object.keys(wanted).filter((name) => fused(name).length && wanted[name]
       !== fused(name).reduce((sum, part) => sum + shapes(part).reduce((a, b) => a * b, 1), 0));
-    if (wrong.length) fail(`${wrong[0]} has the shape (${shapes(fused(wrong[0])[0])}), which does not fit the model's other tensors`);
+    if (wrong.length) fail(t("{name} has the shape ({shape}), which does not fit the model's other tensors", {
+      name: wrong[0], shape: shapes(fused(wrong[0])[0]) }));
     const count = Object.values(wanted).reduce((a, b) => a + b, 0);
     const traced = 4 * depth * T * (9 * D + 2 * M + 2 * config.num_heads * T), needs = 8 * count + 2 * traced;
-    if (needs > MOST) fail(`a model of this size needs ${gigabytes(needs)} here, with its ${T} tokens; this page takes models up to `
-      + `ViT-B/16 at 224 pixels${T > 300 ? "; timm.create_model(…, img_size=224) makes it smaller" : ""}`);
+    const large = t("a model of this size needs {size} here, with its {T} tokens; this page takes models up to ViT-B/16 at 224 pixels", {
+      size: gigabytes(needs), T });
+    if (needs > MOST) fail(T > 300 ? t("{large}; timm.create_model(…, img_size=224) makes it smaller", { large }) : large);
     const weights = {};
     let done = 0;
     for (const name of Object.keys(wanted)) {

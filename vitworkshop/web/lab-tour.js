@@ -7,7 +7,7 @@
 (() => {
   "use strict";
 
-  const { argmax, bars, button, h, percent, range, sample, slider } = window.vitExplorer;
+  const { argmax, bars, button, clauses, h, percent, range, sample, sentences, slider } = window.vitExplorer;
 
   /* Of each step: a title, the part, a question, the share that answers it, a text, what is done to the state, and
      whether a picture shows it, asked with `turns`, whether a change to the state turns the answer, and `differs`,
@@ -21,58 +21,57 @@
     const mixed = all.map((i) => (i * 37 + 11) % N); // 37 and 64 have no common factor: each patch stands somewhere
     const heads = Object.keys(interventions).filter((what) => what.startsWith("head "));
     heads.sort((a, b) => changed(b) - changed(a));
-    const [most, head, layer] = heads[0].match(/head (\d+) of layer (\d+)/);
+    const [, head, layer] = heads[0].match(/head (\d+) of layer (\d+)/);
     const { node } = lab.grid, find = (what) => () => lab.view.querySelector(what);
     const step = (title, part, asks, share, says, does, shows) => ({ title, part, asks, share, says, does, shows });
     const left = { removed }, grey = { painted: removed }, strewn = { order: mixed }, large = { order: quadrants };
     const lost = { ...strewn, positions: "none" }, off = { heads: [[Number(layer), Number(head)]] };
     const eraser = (turns) => !turns(left) && turns(grey), pieces = (turns) => !turns(strewn) && turns(large);
     return [
-      step("A picture, 64 patches, an answer", () => node,
-        `The model reads 64 patches, each as a token, and says how likely each of its ten classes is. Of
-        ${n.toLocaleString("en")} pictures that it has not learned from, how many does it name rightly?`, accuracy,
-        `${percent(accuracy)} are named rightly. All shares on this tour are of these pictures; from here on, of how
-        many the answer changes, right or wrong. Beside each share stands one picture, chosen because it shows the
-        effect.`, {}, () => true),
-      step("Every second token", () => node,
-        "A ViT reads whatever tokens there are. Leave out 32 patches of 64: how many answers change?",
+      step(t("A picture, 64 patches, an answer"), () => node,
+        t("The model reads 64 patches, each as a token, and says how likely each of its ten classes is. Of {n} pictures "
+          + "that it has not learned from, how many does it name rightly?", { n: n.toLocaleString("en") }), accuracy,
+        t("{share} are named rightly. All shares on this tour are of these pictures; from here on, of how many the "
+          + "answer changes, right or wrong. Beside each share stands one picture, chosen because it shows the effect.",
+        { share: percent(accuracy) }), {}, () => true),
+      step(t("Every second token"), () => node,
+        t("A ViT reads whatever tokens there are. Leave out 32 patches of 64: how many answers change?"),
         changed("remove 32 at random"),
-        `Without 32 random patches, ${told("remove 32 at random")} of the answers change. Here every second one is left
-        out.`, left, eraser),
-      step("Grey is not nothing", () => node,
-        `The same patches stay, but are painted grey. Left out, they changed ${told("remove 32 at random")} of the
-        answers; how many now?`, changed("paint 32 at random"),
-        `More: ${told("paint 32 at random")} change when 32 random patches are painted. Grey is something to see.`,
-        grey, eraser),
-      step("A bag of patches", () => node,
-        "All patches are there, in a random order. How many answers change?", changed("shuffle all"),
-        `${told("shuffle all")} change, ${percent(1 - changed("shuffle all"))} stay as they were, although next to no
-        patch stands in its place.`, strewn, pieces),
-      step("Large pieces, wrong places", () => node,
-        `Only the quadrants change places; inside them, all neighbours are together still. A full shuffle changed
-        ${told("shuffle all")}. And this?`, changed("swap quadrants"),
-        `More: ${told("swap quadrants")}. Not because parts stay whole: 2 × 2 blocks in a random order change
-        ${told("move 2 x 2 blocks at random")}. Height counts more: left and right swapped change
-        ${told("swap left and right")}, top and bottom ${told("swap top and bottom")}, also with each row shuffled
-        (${told("swap top and bottom, shuffle inside rows")}).`,
-        large, pieces),
-      step("Without places, no order", find("select[aria-label='Position embeddings']"),
-        "Position embeddings set to zero: nothing says where a patch stands. How many answers change?",
+        t("Without 32 random patches, {share} of the answers change. Here every second one is left out.",
+          { share: told("remove 32 at random") }), left, eraser),
+      step(t("Grey is not nothing"), () => node,
+        t("The same patches stay, but are painted grey. Left out, they changed {share} of the answers; how many now?",
+          { share: told("remove 32 at random") }), changed("paint 32 at random"),
+        t("More: {share} change when 32 random patches are painted. Grey is something to see.",
+          { share: told("paint 32 at random") }), grey, eraser),
+      step(t("A bag of patches"), () => node,
+        t("All patches are there, in a random order. How many answers change?"), changed("shuffle all"),
+        t("{share} change, {rest} stay as they were, although next to no patch stands in its place.",
+          { share: told("shuffle all"), rest: percent(1 - changed("shuffle all")) }), strewn, pieces),
+      step(t("Large pieces, wrong places"), () => node,
+        t("Only the quadrants change places; inside them, all neighbours are together still. A full shuffle changed {share}. "
+          + "And this?", { share: told("shuffle all") }), changed("swap quadrants"),
+        t("More: {share}. Not because parts stay whole: 2 × 2 blocks in a random order change {blocks}. Height counts more: "
+          + "left and right swapped change {sides}, top and bottom {halves}, also with each row shuffled ({rows}).", {
+          share: told("swap quadrants"), blocks: told("move 2 x 2 blocks at random"), sides: told("swap left and right"),
+          halves: told("swap top and bottom"), rows: told("swap top and bottom, shuffle inside rows"),
+        }), large, pieces),
+      step(t("Without places, no order"), find(`select[aria-label='${t("Position embeddings")}']`),
+        t("Position embeddings set to zero: nothing says where a patch stands. How many answers change?"),
         changed("positions to zero"),
-        `${told("positions to zero")}. With a shuffle on top of it, ${told("shuffle all, positions to zero")}: there
-        is no order left to lose. Press “Shuffle all” above, and watch the bars.`,
+        t("{share}. With a shuffle on top of it, {both}: there is no order left to lose. Press “Shuffle all” above, and "
+          + "watch the bars.", { share: told("positions to zero"), both: told("shuffle all, positions to zero") }),
         lost, (turns) => turns(lost)),
-      step("One head", find(`[aria-label='layer ${layer}, head ${head}']`),
-        `Of ${heads.length} heads, the one that matters most is switched off. How many answers change?`,
+      step(t("One head"), find(`[aria-label='${t("layer {layer}, head {head}", { layer, head })}']`),
+        t("Of {n} heads, the one that matters most is switched off. How many answers change?", { n: heads.length }),
         changed(heads[0]),
-        `Without ${most}, ringed here, ${told(heads[0])} change; without the one that matters least,
-        ${told(heads.at(-1))}.`, off, (turns) => !turns(off)),
-      step("When does it know?", find(".layers"),
-        `Let the last part, which gives the answer, read an earlier layer. After half of the blocks, how many answers
-        are the final ones already?`,
-        lens[L / 2],
-        `${percent(lens[L / 2])} after block ${L / 2 - 1}. Before the first block and after each:
-        ${lens.map(percent).join(", ")}.`, {}, (_, differs) => differs(L / 2)),
+        t("Without head {head} of layer {layer}, ringed here, {share} change; without the one that matters least, {least}.",
+          { head, layer, share: told(heads[0]), least: told(heads.at(-1)) }), off, (turns) => !turns(off)),
+      step(t("When does it know?"), find(".layers"),
+        t("Let the last part, which gives the answer, read an earlier layer. After half of the blocks, how many answers are "
+          + "the final ones already?"), lens[L / 2],
+        t("{share} after block {n}. Before the first block and after each: {shares}.",
+          { share: percent(lens[L / 2]), n: L / 2 - 1, shares: clauses(lens.map(percent)) }), {}, (_, differs) => differs(L / 2)),
     ];
   }
 
@@ -80,7 +79,7 @@
   window.vitTour = (lab) => {
     const tour = window.vitLab.models[lab.name] ? steps(lab) : [], node = h("div", { class: "tour" }), guesses = [];
     const go = (label, to) => button(label, () => show(to));
-    const start = tour.length ? go("Take the tour: five minutes", 0) : [], here = h("span");
+    const start = tour.length ? go(t("Take the tour: five minutes"), 0) : [], here = h("span");
 
     let now = null;
     const state = () => ({ ...lab.fresh(), ...(now in guesses ? tour[now].does : {}) });
@@ -104,7 +103,7 @@
     /* What the step does to this picture. */
     function draw() {
       const { probs } = lab.result;
-      here.textContent = now in guesses && lab.told().length ? ` On this picture: ${lab.turn(probs)}.` : "";
+      here.textContent = now in guesses && lab.told().length ? t(" On this picture: {turn}.", { turn: lab.turn(probs) }) : "";
     }
 
     /* The part that a step speaks of: open, in view and ringed; of the picture, its answer in view as well. */
@@ -131,9 +130,10 @@
         return;
       }
       const { title, asks, says, share } = tour[at], known = at in guesses, last = at + 1 === tour.length;
-      const plain = (known ? says : asks).replace(/[ \n]+/g, " "), shown = h("output", {}, "50\u00a0%");
-      const guess = slider("Your guess, in percent", 0, 100, 1, 50, () => { shown.textContent = `${guess.value}\u00a0%`; });
-      const next = last ? go("Finish", null) : go("Next", at + 1), compared = bars(["you guessed", "it is"]);
+      const whole = /[.?？]$/.test(title) ? title : t("{title}.", { title });
+      const plain = known ? says : asks, shown = h("output", {}, "50\u00a0%");
+      const guess = slider(t("Your guess, in percent"), 0, 100, 1, 50, () => { shown.textContent = `${guess.value}\u00a0%`; });
+      const next = last ? go(t("Finish"), null) : go(t("Next"), at + 1), compared = bars([t("you guessed"), t("it is")]);
       compared.show([guesses[at] ?? 0, share]);
       const onsubmit = (event) => {
         event.preventDefault();
@@ -141,12 +141,13 @@
         show(at);
       };
       node.replaceChildren(
-        h("p", {}, h("b", {}, `${at + 1} of ${tour.length}: ${title}${/[.?]$/.test(title) ? "" : "."} `), plain, here),
+        h("p", {}, h("b", {}, t("{n} of {all}: {title} ", {
+          n: at + 1, all: tour.length, title: whole })), plain, here),
         h("form", { onsubmit },
-          known ? compared.node : h("div", { class: "row" }, h("span", {}, "Your guess"), guess, shown),
-          h("div", { class: "row" }, at ? go("Back", at - 1) : [], known ? next : h("button", {}, "Show it"),
-            known && last ? [] : go("End the tour", null))));
-      lab.say(`${title}. ${known ? `You guessed ${percent(guesses[at])}. ` : ""}${plain}${here.textContent}`);
+          known ? compared.node : h("div", { class: "row" }, h("span", {}, t("Your guess")), guess, shown),
+          h("div", { class: "row" }, at ? go(t("Back"), at - 1) : [], known ? next : h("button", {}, t("Show it")),
+            known && last ? [] : go(t("End the tour"), null))));
+      lab.say(sentences(whole, known && t("You guessed {share}.", { share: percent(guesses[at]) }), plain + here.textContent));
       (known ? next : guess).focus({ preventScroll: true });
     }
 

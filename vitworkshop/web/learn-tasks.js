@@ -8,14 +8,15 @@
   (root.vitSources ??= {}).tasks = `(${tasks})(globalThis);`;
 
   const SIZE = 16, CELLS = 4, NOISE = 0.15, MEAN = 0.1, DEVIATION = 0.3;
+  // their names: t("where") t("same") t("line") t("odd one") t("shade") t("count")
   const SHAPES = ["111101111", "010111010", "101010101", "111010010"]; // ring, plus, X, T
   const [RING, , X] = SHAPES.keys();
 
   /* Each draws a picture by `put(shape, row, column, sign)` or `cell(shape, place)` and returns its label. */
   const TASKS = {
     where: {
-      classes: ["top left", "top right", "bottom left", "bottom right"],
-      says: "In which quarter is the shape?",
+      classes: [t("top left"), t("top right"), t("bottom left"), t("bottom right")],
+      says: t("In which quarter is the shape?"),
       draw({ below }, { put }) {
         const row = below(14), column = below(14);
         put(below(4), row, column);
@@ -23,8 +24,8 @@
       },
     },
     same: {
-      classes: ["different", "alike"],
-      says: "Are the two shapes alike?",
+      classes: [t("different"), t("alike")],
+      says: t("Are the two shapes alike?"),
       draw({ below }, { cell }) {
         const label = below(2), one = below(4), other = label ? one : (one + 1 + below(3)) % 4, place = below(16);
         cell(one, place);
@@ -33,8 +34,8 @@
       },
     },
     line: {
-      classes: ["one column", "one row"],
-      says: "Do the two rings stand in one row or in one column?",
+      classes: [t("one column"), t("one row")],
+      says: t("Do the two rings stand in one row or in one column?"),
       draw({ below }, { cell }) {
         const label = below(2), row = below(4), column = below(4), far = 1 + below(3);
         cell(RING, row * 4 + column);
@@ -43,8 +44,8 @@
       },
     },
     "odd one": {
-      classes: ["top left", "top right", "bottom left", "bottom right"],
-      says: "Which of the four corners has another shape than the rest?",
+      classes: [t("top left"), t("top right"), t("bottom left"), t("bottom right")],
+      says: t("Which of the four corners has another shape than the rest?"),
       draw({ below }, { cell }) {
         const label = below(4), swap = below(2);
         [0, 3, 12, 15].forEach((place, i) => cell((i === label) !== Boolean(swap) ? X : RING, place));
@@ -52,8 +53,8 @@
       },
     },
     shade: {
-      classes: ["ring", "plus", "X", "T"],
-      says: "Which shape is it, light or dark?",
+      classes: [t("ring"), t("plus"), "X", "T"],
+      says: t("Which shape is it, light or dark?"),
       draw({ below }, { put }) {
         const label = below(4);
         put(label, below(14), below(14), below(2) ? 1 : -1);
@@ -61,8 +62,8 @@
       },
     },
     count: {
-      classes: ["one", "two", "three", "four"],
-      says: "How many shapes are there?",
+      classes: [t("one"), t("two"), t("three"), t("four")],
+      says: t("How many shapes are there?"),
       draw({ below }, { cell }) {
         const label = below(4), shape = below(4), used = new Set();
         while (used.size <= label) used.add(below(16));

@@ -17,6 +17,7 @@
      gelu       number, how likely a normal number is below
      mean       number of a patch token, 1 / how many        CLS pooling: the only number of `plus`
      residual and embed have no terms, nor has what an absent token or a head that is off makes "absent" or "off". */
+// What stands beside a value: t("bias") t("absent") t("off") t("position") t("patch") t("CLS token") t("token") t("attention")
 (function lens(root) {
   "use strict";
 

@@ -3,7 +3,8 @@
 (() => {
   "use strict";
 
-  const { button, h, note, paint, percent, range, squares } = window.vitExplorer;
+  const { button, h, note, paint, percent, range, sentences, squares } = window.vitExplorer;
+  // orders: t("last block") t("another picture's map") t("centre") t("pixel variance") t("random"); t("your picture")
   const OWN = ["last block", "rollout"], RANDOM = range(3).map((i) => `random ${i}`);
   const DASHES = ["", "6 3", "2 2", "8 3 2 3", "4 4", "1 3"];
   const stroke = (i) => `fill="none" stroke="currentColor" stroke-width="${i < 2 ? 2.5 : 1.2}" stroke-dasharray="${DASHES[i]}"`;
@@ -14,7 +15,7 @@
     const [W, H] = [320, 150], x = (i, n) => 30 + ((W - 40) * i) / (n - 1), y = (v) => 10 + (H - 30) * (1 - v);
     const lines = Object.values(curves).map(({ points }, i) => `<polyline ${stroke(i)} points="${points.map((p, j) => `${x(j, points.length)},${y(p)}`).join(" ")}"/>`);
     const svg = h("div", { class: "plot" });
-    svg.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="What is left of the answer while patches are rubbed out">${
+    svg.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${t("What is left of the answer while patches are rubbed out")}">${
       [0, 0.5, 1].map((v) => `<text x="0" y="${y(v) + 3}" font-size="9" fill="currentColor">${v}</text>`).join("")}${lines.join("")}</svg>`;
     return svg;
   }
@@ -28,19 +29,20 @@
   /* What the areas say: a map passes if it is below every blind order by more than the random orders differ. */
   function verdict(curves, spread) {
     const blind = Object.keys(curves).filter((name) => !OWN.includes(name));
-    return OWN.map((name) => {
-      const not = blind.filter((one) => curves[name].area > curves[one].area - spread);
-      return `The map of the ${name} ${not.length ? `does not beat the order by ${not.join(", ")}: on this `
-        + "picture it says no more of what the answer rests on" : "beats all the orders that know less"}.`;
-    }).join(" ");
+    return OWN.map((one) => {
+      const not = blind.filter((other) => curves[one].area > curves[other].area - spread), name = t(one);
+      return not.length ? t("The map of the {name} does not beat the order by {orders}: on this picture it says no more of what the "
+        + "answer rests on.", { name, orders: not.map((other) => t(other)).join(t(", ")) })
+        : t("The map of the {name} beats all the orders that know less.", { name });
+    });
   }
 
   window.vitTrust = (scope) => {
-    const result = h("div"), save = button("Save as one HTML file", () => keep()), start = button("Measure", () => measure());
+    const result = h("div"), save = button(t("Save as one HTML file"), () => keep()), start = button(t("Measure"), () => measure());
     save.hidden = true;
-    const node = h("div", { class: "trust" }, h("h3", {}, "How far to trust its attention"),
-      note("Patches are rubbed out, those first that a map calls important. The sooner the answer is lost, the better the map "
-        + "says what counts: the smaller the area under its curve. Some 60 forward passes."), h("div", { class: "row" }, start, save), result);
+    const node = h("div", { class: "trust" }, h("h3", {}, t("How far to trust its attention")),
+      note(t("Patches are rubbed out, those first that a map calls important. The sooner the answer is lost, the better the map "
+        + "says what counts: the smaller the area under its curve. Some 60 forward passes.")), h("div", { class: "row" }, start, save), result);
 
     async function measure() {
       const { lab, model, way } = scope, { N, shown, wanted } = way, { standardise } = window.vitPictures;
@@ -51,11 +53,11 @@
         ...Object.fromEntries(RANDOM.map((one) => [one, shuffled(N)])) };
       start.disabled = true;
       try {
-        const measuring = scope.measuring = lab.ask("trust", { pixels: wanted.pixels, other, blind }, (share) => tell(`Measuring …, ${percent(share)}`));
+        const measuring = scope.measuring = lab.ask("trust", { pixels: wanted.pixels, other, blind }, (share) => tell(t("Measuring …, {share}", { share: percent(share) })));
         show(await measuring, way, model, shown);
         tell("");
       } catch (error) {
-        tell(error.message === "stopped" ? "Stopped." : `${error.message}.`);
+        tell(error.message === "stopped" ? t("Stopped.") : t("{message}.", error));
       }
       start.disabled = false;
     }
@@ -68,27 +70,30 @@
       const drawn = OWN.map((one) => {
         const canvas = h("canvas"), most = Math.max(...maps[one]) || 1;
         squares(canvas, way, Array.from(maps[one], (w) => w / most), { picture });
-        return h("figure", {}, image(canvas, `Map of the ${one}`), h("figcaption", {}, one));
+        return h("figure", {}, image(canvas, t("Map of the {name}", { name: t(one) })), h("figcaption", {}, t(one)));
       });
-      const list = (heads) => heads.slice(0, 12).map(([l, head]) => `${l}.${head}`).join(", ") + (heads.length > 12 ? ", …" : "");
-      const total = way.L * way.heads, answer = classes.length ? `Its answer: ${classes[k]}, ${percent(way.first.probs[k])}.` : "It has no head; "
-        + "measured is the cosine of the picture's vector with what it was.";
-      result.replaceChildren(h("p", {}, `${name}, ${way.picture}. ${answer} ${verdict(all, spread)} One picture says little of a model: try more.`),
-        h("div", { class: "figures" }, h("figure", {}, image(picture, "The picture"), h("figcaption", {}, "the picture")), drawn, plot(all)),
-        h("table", {}, h("thead", {}, h("tr", {}, ["Rubbed out first by", "Area", "Line"].map((one) => h("th", {}, one)))),
-          h("tbody", {}, Object.entries(all).map(([one, { area }], i) => h("tr", {}, h("td", {}, one), h("td", {}, fixed(area)),
+      const list = (n, heads) => (!heads.length ? n : t("{n} ({heads})", { n,
+        heads: heads.slice(0, 12).map(([l, head]) => `${l}.${head}`).join(", ") + (heads.length > 12 ? ", …" : "") }));
+      const answer = classes.length ? t("Its answer: {answer}, {share}.", { answer: classes[k], share: percent(way.first.probs[k]) })
+        : t("It has no head; measured is the cosine of the picture's vector with what it was.");
+      result.replaceChildren(h("p", {}, sentences(t("{name}, {picture}.", { name, picture: t(way.picture) }), answer,
+        ...verdict(all, spread), t("One picture says little of a model: try more."))),
+        h("div", { class: "figures" }, h("figure", {}, image(picture, t("The picture")), h("figcaption", {}, t("the picture"))), drawn, plot(all)),
+        h("table", {}, h("thead", {}, h("tr", {}, [t("Rubbed out first by"), t("Area"), t("Line")].map((one) => h("th", {}, one)))),
+          h("tbody", {}, Object.entries(all).map(([one, { area }], i) => h("tr", {}, h("td", {}, t(one)), h("td", {}, fixed(area)),
             sample(i))))),
-        h("p", {}, `The three random orders differ by ${fixed(spread)}. In the last block nobody reads ${unread} of ${way.T} rows: their maps `
-          + `say nothing of the answer. Heads that spread evenly over the tokens: ${even.length} of ${total}${even.length ? ` (${list(even)})` : ""}. `
-          + `Heads that give one token more than half: ${sinks.length}${sinks.length ? ` (${list(sinks)})` : ""}; block.head, from 0.`));
+        h("p", {}, t("The three random orders differ by {spread}. In the last block nobody reads {unread} of {T} rows: their maps "
+          + "say nothing of the answer. Heads that spread evenly over the tokens: {even}. Heads that give one token more than half: "
+          + "{sinks}; block.head, from 0.", { spread: fixed(spread), unread, T: way.T, sinks: list(sinks.length, sinks),
+          even: list(t("{n} of {all}", { n: even.length, all: way.L * way.heads }), even) })));
       save.hidden = false;
     }
 
     function keep() {
-      const style = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:46rem;padding:0 1rem}.figures{display:flex;flex-wrap:wrap;"
+      const title = t("How far to trust its attention"), style = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:46rem;padding:0 1rem}.figures{display:flex;flex-wrap:wrap;"
         + "gap:1rem}figure{margin:0}td,th{padding:0 1rem 0 0;text-align:left}svg{width:20rem}";
-      const page = `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>How far to trust its attention</title><style>${style}</style><h1>How `
-        + `far to trust its attention</h1>${result.innerHTML}<p>Measured in a browser, with the microscope of Patch by Patch.</p></html>`;
+      const page = `<!DOCTYPE html><html lang="${t("en")}"><meta charset="utf-8"><title>${title}</title><style>${style}</style><h1>${title}</h1>`
+        + `${result.innerHTML}<p>${t("Measured in a browser, with the microscope of Patch by Patch.")}</p></html>`;
       const link = h("a", { href: URL.createObjectURL(new Blob([page], { type: "text/html" })), download: "attention.html" });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);

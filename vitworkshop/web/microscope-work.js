@@ -129,7 +129,7 @@
         root.postMessage({ id, found: await jobs[job](what, tick) });
       } catch (error) {
         const memory = error instanceof RangeError && !/^expected/.test(error.message);
-        root.postMessage({ id, error: memory ? "this device has not the memory for it; a smaller model may do" : error.message });
+        root.postMessage({ id, error: memory ? t("this device has not the memory for it; a smaller model may do") : error.message });
       }
     };
   }

@@ -62,7 +62,7 @@
     });
 
   /* What a sentence calls a file. */
-  const called = ({ name }) => (name?.length > 24 ? `${name.slice(0, 16)} … ${name.slice(-6)}` : name || "the file");
+  const called = ({ name }) => (name?.length > 24 ? `${name.slice(0, 16)} … ${name.slice(-6)}` : name || t("the file"));
 
   /* A file as a picture: an SVG as an image, anything else as a bitmap, resized while it is decoded if it is huge. */
   async function read(file) {
@@ -75,7 +75,8 @@
         : { resizeWidth: Math.round(w * share), resizeHeight: Math.round(h * share), resizeQuality: "high" };
       return await createImageBitmap(file, { colorSpaceConversion: "none", premultiplyAlpha: "none", ...smaller });
     } catch {
-      throw new Error(`${called(file)} ${file.size ? "is no picture that the browser can read" : "is empty"}`);
+      const name = { file: called(file) };
+      throw new Error(file.size ? t("{file} is no picture that the browser can read", name) : t("{file} is empty", name));
     } finally {
       URL.revokeObjectURL(address);
     }
@@ -86,7 +87,7 @@
     const picture = source instanceof Blob ? await read(source) : source;
     if (picture instanceof ImageData) return fitted(picture.data, picture.width, picture.height, size);
     const [w, h] = [picture.naturalWidth || picture.width, picture.naturalHeight || picture.height];
-    if (!w || !h) throw new Error("the picture has no pixels");
+    if (!w || !h) throw new Error(t("the picture has no pixels"));
     const long = Math.max(w, h), svg = picture !== source && picture instanceof Image; // it has no pixels of its own
     const shrink = long / (svg ? DRAWING : Math.min(long, MOST)), canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [Math.max(1, Math.round(w / shrink)), Math.max(1, Math.round(h / shrink))];
@@ -97,7 +98,7 @@
     try {
       ({ data } = context.getImageData(0, 0, canvas.width, canvas.height));
     } catch { // an SVG with a page in it, an image from elsewhere
-      throw new Error("the browser shows this picture, but lets no page read its pixels");
+      throw new Error(t("the browser shows this picture, but lets no page read its pixels"));
     }
     return fitted(data, canvas.width, canvas.height, size);
   }

@@ -26,6 +26,8 @@
 
   /* Scores of the patches by name; the last three know nothing of the model. With every patch there: a ranking must not
      change while it is followed. */
+  // Their names: t("attention") t("logit lens") t("occlusion") t("grad-cam") t("integrated gradients") t("variance")
+  // t("centre") t("random")
   const RANKINGS = {
     attention: (lab) => received(lab, lab.L, whole(lab), []),
     rollout: (lab) => fromPatches(rollout(whole(lab).attention, lab).slice(-1), lab.model.readers(), lab),
@@ -108,7 +110,7 @@
   /* A choice of rankings, and a picture of the chosen one: the larger a square, the earlier its patch. `order()` is its
      places, most important first, or null if another was asked for meanwhile. */
   function rankingView(lab, tell = () => {}) {
-    const choice = select("Ranked by", Object.keys(RANKINGS));
+    const choice = select(t("Ranked by"), Object.keys(RANKINGS));
     const canvas = h("canvas", { role: "img", hidden: "" });
     let kept = { of: null };
 
@@ -129,10 +131,10 @@
     }
 
     function show(places) {
-      const ranks = new Float32Array(lab.N), first = places.slice(0, 3).map((i) => place(i, lab.n)).join("; ");
+      const ranks = new Float32Array(lab.N), first = places.slice(0, 3).map((i) => place(i, lab.n)).join(t("; "));
       places.forEach((at, i) => { ranks[at] = (1 - i / lab.N) ** 3; }); // the first stand out
       squares(canvas, lab, ranks);
-      canvas.setAttribute("aria-label", `Ranked by ${choice.value}, first: ${first}.`);
+      canvas.setAttribute("aria-label", t("Ranked by {name}, first: {first}.", { name: t(choice.value), first }));
       canvas.hidden = false;
     }
 

@@ -8,6 +8,8 @@
 
   const HALF = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] };
   const IMAGENET = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
+  // Their names: t("this book") t("timm: ViT (AugReg)") t("timm: DeiT, DINO") t("DeiT, DINO: their authors")
+  // t("torchvision: ViT") t("transformers: ViT") t("transformers: DeiT, DINO")
   const RECIPES = {
     "this book": HALF, // pictures.js fits it
     "timm: ViT (AugReg)": { short: 248 / 224, filter: "bicubic", ...HALF },

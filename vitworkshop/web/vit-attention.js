@@ -10,7 +10,7 @@
     slider, squares, terms,
   } = window.vitExplorer;
 
-  const title = (head) => (typeof head === "number" ? `head ${head}` : head);
+  const title = (head) => (typeof head === "number" ? t("head {head}", { head }) : t(head)); // t("mean")
 
   class VitAttention extends VitExplorer {
     static style = `
@@ -39,20 +39,20 @@
         this.ask(query);
       };
       const pass = (i, event) => { if (!event || this.held === null) this.ask(1 + i); };
-      this.grid = grid(n, "Whose attention: a place of the picture", (i) => hold(1 + i), pass);
-      this.cls = button("Ask as CLS", () => hold(0));
+      this.grid = grid(n, t("Whose attention: a place of the picture"), (i) => hold(1 + i), pass);
+      this.cls = button(t("Ask as CLS"), () => hold(0));
       this.over = h("canvas", { role: "img" });
       this.answer = bars(this.model.classes, 3);
       this.facts = h("dl", { class: "facts" });
       const picker = await this.chooser(await this.samples());
       this.told = keeps(note(), ...this.pictures.map((one) => this.remark(one.title)));
       this.view.append(picker, this.verdict,
-        pair([note("Who asks: hover, press to keep, or walk with the arrow keys"), this.grid.node,
+        pair([note(t("Who asks: hover, press to keep, or walk with the arrow keys")), this.grid.node,
           readsCls ? h("div", { class: "row cls" }, this.cls) : []].flat(),
-        [note("What it reads: the larger a square, the more"), this.over]),
-        sides([note("Layers and heads: choose a map (all counted from 0)"), this.table(), this.facts],
+        [note(t("What it reads: the larger a square, the more")), this.over]),
+        sides([note(t("Layers and heads: choose a map (all counted from 0)")), this.table(), this.facts],
           [this.answer.node, this.told, this.explanation()]),
-        folded("Knobs that change the drawing, not the model", false, h("div", { class: "knobs" },
+        folded(t("Knobs that change the drawing, not the model"), false, h("div", { class: "knobs" },
           this.knob("gamma", 0.25, 3, 0.25), this.knob("floor", 0, 0.5, 0.05), this.knob("smoothing", 0, 2, 0.25))));
       const first = this.firstPicture;
       this.show(first, sample(first));
@@ -61,26 +61,26 @@
     /* The answer's explanation by a ranking of the patches, whoever asks above. */
     explanation() {
       const asked = h("span", { role: "status" });
-      const tell = (k) => { asked.textContent = `asked ${k} of ${this.N} times`; };
+      const tell = (k) => { asked.textContent = t("asked {k} of {N} times", { k, N: this.N }); };
       const { choice, canvas, order, refresh } = window.vitRankings.rankingView(this, tell);
       this.explain = async () => {
         refresh();
         if (await order()) asked.textContent = "";
       };
       choice.addEventListener("change", this.explain);
-      const says = "The larger a square, the earlier its patch. Centre, variance and random ask no model.";
-      return folded("Rankings: what explains the answer?", true,
-        note(says), h("div", { class: "row" }, h("span", {}, "By"), choice, asked), canvas);
+      const says = t("The larger a square, the earlier its patch. Centre, variance and random ask no model.");
+      return folded(t("Rankings: what explains the answer?"), true,
+        note(says), h("div", { class: "row" }, h("span", {}, t("By")), choice, asked), canvas);
     }
 
-    knob(key, min, max, step) {
+    knob(key, min, max, step) { // t("gamma") t("floor") t("smoothing")
       const shown = h("output", {}, String(this.knobs[key]));
-      const input = slider(key, min, max, step, this.knobs[key], () => {
+      const input = slider(t(key), min, max, step, this.knobs[key], () => {
         this.knobs[key] = Number(input.value);
         shown.textContent = input.value;
         this.draw();
       });
-      return [h("span", {}, key), input, shown];
+      return [h("span", {}, t(key)), input, shown];
     }
 
     /* A row a layer, a column a head; then their mean, and the rollout up to the layer. */
@@ -92,13 +92,13 @@
           this.chosen = { layer, head };
           this.draw();
         });
-        one.setAttribute("aria-label", `layer ${layer}, ${title(head)}`);
+        one.setAttribute("aria-label", t("layer {layer}, {head}", { layer, head: title(head) }));
         this.small.push({ layer, head, canvas, button: one });
         return h("td", {}, one);
       };
       const head = h("tr", {}, h("td"), columns.map((column) => h("th", { scope: "col" }, title(column))));
       const rows = range(this.L).map((layer) =>
-        h("tr", {}, h("th", { scope: "row" }, `layer ${layer}`), columns.map((column) => cell(layer, column))));
+        h("tr", {}, h("th", { scope: "row" }, t("layer {layer}", { layer })), columns.map((column) => cell(layer, column))));
       return h("div", { class: "scroll" }, h("table", { class: "maps" }, h("thead", {}, head), h("tbody", {}, rows)));
     }
 
@@ -121,7 +121,7 @@
       if (head !== "mean") return attention.subarray(from(head), from(head) + T);
       const mean = new Float32Array(T);
       for (let which = 0; which < heads; which++)
-        for (let t = 0; t < T; t++) mean[t] += attention[from(which) + t] / heads;
+        for (let i = 0; i < T; i++) mean[i] += attention[from(which) + i] / heads;
       return mean;
     }
 
@@ -163,20 +163,20 @@
     /* The row in numbers and in words. */
     tell(row) {
       const { n, N, T, P, query, chosen } = this, at = query - 1;
-      const name = query ? place(at, n) : "CLS", who = query ? `the patch at ${name}` : name;
+      const name = query ? place(at, n) : "CLS", who = query ? t("the patch at {name}", { name }) : name;
       const patches = row.subarray(1), all = patches.reduce((a, b) => a + b, 0);
       const bits = -row.reduce((sum, p) => sum + (p > 0 ? p * Math.log2(p) : 0), 0);
       const away = (j) => Math.hypot(Math.floor(at / n) - Math.floor(j / n), (at % n) - (j % n));
       const far = patches.reduce((sum, weight, j) => sum + (weight / all) * away(j), 0);
       const few = window.vitRankings.halfOf(patches);
-      this.verdict.textContent = `Layer ${chosen.layer}, ${title(chosen.head)}: `
-        + `half of what ${who} reads of patches comes from ${few} of ${N}.`;
+      this.verdict.textContent = t("Layer {layer}, {head}: half of what {who} reads of patches comes from {few} of {N}.", {
+        layer: chosen.layer, head: title(chosen.head), who, few, N });
       this.facts.replaceChildren(...terms({
-        "who asks": name,
-        entropy: `${bits.toFixed(2)} of ${Math.log2(T).toFixed(2)} bits`,
-        "mean distance": query ? `${(far * P).toFixed(1)} pixels` : "CLS has no place",
-        "to CLS": percent(row[0]),
-        "to itself": percent(row[query]),
+        [t("who asks")]: name,
+        [t("entropy")]: t("{bits} of {most} bits", { bits: bits.toFixed(2), most: Math.log2(T).toFixed(2) }),
+        [t("mean distance")]: query ? t("{n} pixels", { n: (far * P).toFixed(1) }) : t("CLS has no place"),
+        [t("to CLS")]: percent(row[0]),
+        [t("to itself")]: percent(row[query]),
       }));
       this.over.setAttribute("aria-label", this.verdict.textContent);
       this.say(this.verdict.textContent);

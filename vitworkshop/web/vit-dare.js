@@ -6,18 +6,18 @@
 window.vit.script("vit-lab.js").then(() => {
   "use strict";
 
-  const { argmax, button, h, keeps, linked, note, range, sides } = window.vitExplorer;
-  const PAINT = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
+  const { argmax, button, h, keeps, linked, note, range, sentences, sides } = window.vitExplorer;
+  const FINGER = matchMedia("(pointer: coarse)").matches;
 
   class VitDare extends customElements.get("vit-lab") {
     async build() {
       const picker = await this.stage("paint", "turns");
       this.bests = {};
-      this.record = keeps(note(), "Your best on this picture: none yet.");
-      this.searcher = button("Show me", () => (this.searching ? this.set({}, { keep: false }) : this.search()));
-      this.friendly = button("Dare a friend", () => {
+      this.record = keeps(note(), t("Your best on this picture: none yet."));
+      this.searcher = button(t("Show me"), () => (this.searching ? this.set({}, { keep: false }) : this.search()));
+      this.friendly = button(t("Dare a friend"), () => {
         history.replaceState(null, "", this.link({ ...this.fresh(), dare: this.bests[this.picture] }));
-        this.give("The link for your friend is", location.href);
+        this.give(location.href, t("The link for your friend is copied."), t("The link for your friend is in the address line."));
       });
       const row = h("div", { class: "row" }, this.undo, this.reset, this.searcher, this.friendly);
       this.view.append(this.said, sides([this.grid.node, this.record, row], [this.bars.node, picker]));
@@ -58,7 +58,7 @@ window.vit.script("vit-lab.js").then(() => {
       const { painted } = mine, k = argmax(this.before), falls = [];
       for (const i of range(this.N)) {
         if (this.searching !== mine) return null;
-        this.record.textContent = `Searching: patch ${i + 1} of ${this.N} …`;
+        this.record.textContent = t("Searching: patch {n} of {N} …", { n: i + 1, N: this.N });
         falls.push(painted.includes(i) ? -1 : 1 - this.look({ ...mine, painted: [...painted, i] }).probs[k]);
         await new Promise((done) => setTimeout(done));
       }
@@ -71,24 +71,28 @@ window.vit.script("vit-lab.js").then(() => {
       const { bests, picture, state: { painted: { length } } } = this;
       if (!length) this.state.helped = false; // what the search has painted is nobody's best
       if (this.turned && !this.state.helped) bests[picture] = Math.min(length, bests[picture] ?? length);
-      this.record.textContent = `Your best on this picture: ${bests[picture] ?? "none yet"}.`;
-      this.searcher.textContent = this.searching ? "Stop" : "Show me";
+      this.record.textContent = bests[picture] ? t("Your best on this picture: {n}.", { n: bests[picture] })
+        : t("Your best on this picture: none yet.");
+      this.searcher.textContent = this.searching ? t("Stop") : t("Show me");
       this.friendly.disabled = !bests[picture] || !window.vitSamples[picture]; // no link holds a reader's picture
     }
 
     begin(picture) {
       const { friend, turns = window.vitTurns[this.name]?.[picture] } = this, k = turns?.length;
-      const how = friend?.picture === picture ? `: a friend needed ${friend.needed}. Can you?`
-        : k ? `: ${k} ${k > 1 ? "are" : "is"} enough. Which?` : ". How few are enough?";
-      return `${PAINT} to paint patches grey until it changes its mind${how}`;
+      const how = friend?.picture === picture ? t("a friend needed {needed}. Can you?", friend)
+        : k > 1 ? t("{k} are enough. Which?", { k }) : k ? t("1 is enough. Which?") : null;
+      return how ? FINGER ? t("Tap or stroke to paint patches grey until it changes its mind: {how}", { how })
+        : t("Click or drag to paint patches grey until it changes its mind: {how}", { how })
+        : FINGER ? t("Tap or stroke to paint patches grey until it changes its mind. How few are enough?")
+          : t("Click or drag to paint patches grey until it changes its mind. How few are enough?");
     }
 
     tell() {
       if (!this.turned) return super.tell();
       const { turns, state: { helped, painted: { length } } } = this, n = turns?.length;
-      const search = !n ? "Does a search need fewer?"
-        : `A search needs ${n}${length < n ? ": you beat it" : length > n ? "" : ", too"}.`;
-      return `${super.tell()} ${helped ? "That was a search. Can you do with fewer?" : search}`;
+      const search = !n ? t("Does a search need fewer?") : length < n ? t("A search needs {n}: you beat it.", { n })
+        : length > n ? t("A search needs {n}.", { n }) : t("A search needs {n}, too.", { n });
+      return sentences(super.tell(), helped ? t("That was a search. Can you do with fewer?") : search);
     }
   }
 

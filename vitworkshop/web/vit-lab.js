@@ -7,15 +7,15 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, byLength, copied, folded, grid, h, keeps, linked, note, paint, percent, place,
-    pointer, range, sample, setPressed, sides,
+    VitExplorer, argmax, bars, button, byLength, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent,
+    place, pointer, range, sample, sentences, setPressed, sides,
   } = window.vitExplorer;
 
-  const RUB = matchMedia("(pointer: coarse)").matches ? "Tap or stroke" : "Click or drag";
+  const RUB = matchMedia("(pointer: coarse)").matches ? t("Tap or stroke") : t("Click or drag");
   const TOOLS = {
-    remove: ["Rub out", `${RUB}: a patch's token is left out, as if the picture had no such patch.`],
-    paint: ["Paint grey", `${RUB}: a patch stays and becomes grey; the model sees grey.`],
-    swap: ["Swap two", "Press two patches: their contents change places."],
+    remove: [t("Rub out"), t("{RUB}: a patch's token is left out, as if the picture had no such patch.", { RUB })],
+    paint: [t("Paint grey"), t("{RUB}: a patch stays and becomes grey; the model sees grey.", { RUB })],
+    swap: [t("Swap two"), t("Press two patches: their contents change places.")],
   };
 
   class VitLab extends VitExplorer {
@@ -77,7 +77,7 @@
       this.panels = [layers(this), rankings(this), inside(this), this.tour, tools, foot];
       const [first, second, third] = this.panels.map((panel) => panel.node);
       const screen = () => (document.fullscreenElement ? document.exitFullscreen() : this.requestFullscreen());
-      const large = h("button", { type: "button", class: "large", onclick: screen }, "Full screen");
+      const large = h("button", { type: "button", class: "large", onclick: screen }, t("Full screen"));
       const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
       this.head = h("div", { class: "head" }, this.said, begin);
       this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools.node]), first,
@@ -92,16 +92,16 @@
       await Promise.all(["rankings.js", ...files].map(window.vit.script));
       const { n } = this, picker = await this.chooser(await this.samples());
       Object.assign(this, { tool, past: [], panels: [], bars: bars(this.model.classes) });
-      this.grid = grid(n, `The picture: ${n} by ${n} patches`, (i) => this.press(i));
+      this.grid = grid(n, t("The picture: {n} by {n} patches", { n }), (i) => this.press(i));
       this.rubbing();
       this.change = keeps(h("p"), ...this.longest());
       this.said = h("div", {}, this.verdict, this.change);
-      this.undo = button("Undo", () => {
+      this.undo = button(t("Undo"), () => {
         this.state = this.past.pop();
         this.draw();
         if (this.undo.disabled) this.grid.cells.find((cell) => cell.tabIndex === 0).focus();
       });
-      this.reset = button("Start again", () => this.set(this.fresh()));
+      this.reset = button(t("Start again"), () => this.set(this.fresh()));
       addEventListener("hashchange", () => this.follow(), this.whileHere);
       return picker;
     }
@@ -274,16 +274,16 @@
     toolbox() {
       const { n, N } = this, half = Math.floor(n / 2), row = (i) => Math.floor(i / n), col = (i) => i % n;
       const moves = { // from which place each gets its patch
-        "Shuffle all": () => window.vitRankings.shuffled(N),
-        "Swap quadrants": () => range(N).map((i) => ((row(i) + half) % n) * n + ((col(i) + half) % n)),
-        "Swap halves": () => range(N).map((i) => row(i) * n + ((col(i) + half) % n)),
-        Mirror: () => range(N).map((i) => row(i) * n + (n - 1 - col(i))),
+        [t("Shuffle all")]: () => window.vitRankings.shuffled(N),
+        [t("Swap quadrants")]: () => range(N).map((i) => ((row(i) + half) % n) * n + ((col(i) + half) % n)),
+        [t("Swap halves")]: () => range(N).map((i) => row(i) * n + ((col(i) + half) % n)),
+        [t("Mirror")]: () => range(N).map((i) => row(i) * n + (n - 1 - col(i))),
       };
       const { hint, draw } = this.choices(TOOLS);
       const movers = Object.entries(moves).map(([label, move]) => button(label, () => this.move(move())));
-      const erasers = { class: "row tools", role: "group", "aria-label": "What a press on a patch does" };
+      const erasers = { class: "row tools", role: "group", "aria-label": t("What a press on a patch does") };
       const node = h("div", { class: "part" }, h("div", erasers, ...this.tools.values()), hint,
-        h("div", { class: "row", role: "group", "aria-label": "Move patches" }, movers),
+        h("div", { class: "row", role: "group", "aria-label": t("Move patches") }, movers),
         h("div", { class: "row" }, this.undo, this.reset));
       return { node, draw };
     }
@@ -302,22 +302,24 @@
     }
 
     /* Copies a text and says so, or what to do instead. */
-    async give(what, text, otherwise = `${what} in the address line.`) {
-      this.status.textContent = (await copied(text)) ? `${what} copied.` : otherwise;
+    async give(text, done, otherwise) {
+      this.status.textContent = (await copied(text)) ? done : otherwise;
     }
 
     /* A link to the state, the same in Python, and which model it is; a notebook's frame has neither. */
     foot() {
-      const link = button("Link to this", () => {
+      const link = button(t("Link to this"), () => {
         history.replaceState(null, "", this.link());
-        this.give(`The link${window.vitSamples[this.picture] ? "" : ", without your picture,"} is`, location.href);
+        this.give(location.href, ...(window.vitSamples[this.picture] ? [t("The link is copied."), t("The link is in the address line.")]
+          : [t("The link, without your picture, is copied."), t("The link, without your picture, is in the address line.")]));
       });
-      const copy = button("Copy", () => this.give("The lines are", this.code.textContent, "Mark them to copy them."));
-      this.code = h("pre", { tabindex: "0", "aria-label": "Lines of Python" });
+      const copy = button(t("Copy"), () => this.give(this.code.textContent, t("The lines are copied."), t("Mark them to copy them.")));
+      this.code = h("pre", { tabindex: "0", "aria-label": t("Lines of Python") });
       const { dataset, test_accuracy: accuracy, parameters } = this.model.card;
-      const known = accuracy === null ? "" : `, trained on ${dataset}, ${percent(accuracy)} of its test images right`;
-      const card = note(`${this.name}: ${parameters.toLocaleString("en")} parameters${known}.`);
-      const page = location.protocol !== "about:", same = folded("The same in Python", false, this.code, copy);
+      const says = { name: this.name, n: parameters.toLocaleString("en"), dataset, share: percent(accuracy) };
+      const card = note(accuracy === null ? t("{name}: {n} parameters.", says)
+        : t("{name}: {n} parameters, trained on {dataset}, {share} of its test images right.", says));
+      const page = location.protocol !== "about:", same = folded(t("The same in Python"), false, this.code, copy);
       const node = h("div", { class: "part" }, card, page ? [h("div", { class: "row" }, link), same] : []);
       return { node, draw: () => { this.code.textContent = this.python(); } };
     }
@@ -362,19 +364,19 @@
       const { classes } = this.model, { probs } = this.look(), now = argmax(probs);
       this.view.classList.toggle("erases", this.erases);
       this.drawPicture();
-      this.verdict.textContent = `${classes[now]}, ${percent(probs[now])}`;
+      this.verdict.textContent = t("{now}, {share}", { now: classes[now], share: percent(probs[now]) });
       this.change.textContent = this.tell();
       this.bars.show(probs, this.before);
       this.undo.disabled = !this.past.length;
       this.reset.disabled = !this.told().length;
       this.status.textContent = this.stays;
       this.panels.forEach((panel) => panel.draw());
-      this.say(`${this.verdict.textContent}. ${this.change.textContent}`);
+      this.say(t("{verdict}. {change}", { verdict: this.verdict.textContent, change: this.change.textContent }));
     }
 
     tell() {
       const did = this.told();
-      return did.length ? `${did.join(", ")}: ${this.turn(this.result.probs)}.`
+      return did.length ? t("{did}: {turn}.", { did: clauses(did), turn: this.turn(this.result.probs) })
         : this.opening(this.picture, this.result.probs);
     }
 
@@ -383,10 +385,10 @@
       paint(this.shown, this.grid.canvas);
       this.grid.cells.forEach((cell, i) => {
         const gone = removed.includes(i), grey = painted.includes(i), first = i === this.first;
-        const what = `${gone ? ", rubbed out" : grey ? ", grey" : ""}${first ? ", chosen" : ""}`;
+        const what = [gone ? t("rubbed out") : grey && t("grey"), first && t("chosen")];
         cell.className = first ? "first" : gone ? "out" : "";
         setPressed(cell, gone || grey || first);
-        cell.setAttribute("aria-label", `${place(i, this.n)}${what}`);
+        cell.setAttribute("aria-label", clauses([place(i, this.n), ...what]));
       });
     }
 
@@ -394,25 +396,25 @@
     turn(probs) {
       const { classes } = this.model, [was, now] = [this.before, probs].map(argmax);
       const first = `${classes[was]} ${percent(this.before[was])}`, share = percent(probs[now]);
-      return now === was ? `still ${first} → ${share}` : `it changed its mind, ${first} → ${classes[now]} ${share}`;
+      return now === was ? t("still {first} → {share}", { first, share }) : t("it changed its mind, {first} → {now} {share}", { first, now: classes[now], share });
     }
 
     /* What there is to do with a picture. */
     begin() {
-      return "Rub out patches: how many can it spare?";
+      return t("Rub out patches: how many can it spare?");
     }
 
     /* Said of an untouched picture: whether the model is wrong about it, and what there is to do. */
     opening(name, probs) {
-      return `${this.remark(name, probs)} ${this.begin(name)}`.trim();
+      return sentences(this.remark(name, probs), this.begin(name));
     }
 
     /* The longest that can be said. */
     longest() {
       const { N } = this, [first, second] = byLength(this.model.classes);
       const known = Object.keys(window.vitSamples).map((name) => this.opening(name));
-      return [...known, `${N} of ${N} patches rubbed out, ${N}
-        painted grey, positions set to zero: it changed its mind, ${first} 99 % → ${second} 99 %.`];
+      return [...known, t("{N} of {N} patches rubbed out, {N} painted grey, positions set to zero: it changed its mind, "
+        + "{first} 99 % → {second} 99 %.", { N, first, second })];
     }
 
     /* What was done, in words. */
@@ -420,13 +422,13 @@
       const { order, painted, removed, positions, heads } = this.state;
       const moved = order.filter((from, to) => from !== to).length;
       const all = [
-        removed.length && `${removed.length} of ${this.N} patches rubbed out`,
-        painted.length && `${painted.length} painted grey`,
-        moved && `${moved} moved`,
-        positions && (positions === "none" ? "positions set to zero" : "positions shuffled"),
-        heads.length && `${heads.length} head${heads.length > 1 ? "s" : ""} off`,
+        removed.length && t("{n} of {N} patches rubbed out", { n: removed.length, N: this.N }),
+        painted.length && t("{n} painted grey", { n: painted.length }),
+        moved && t("{moved} moved", { moved }),
+        positions && (positions === "none" ? t("positions set to zero") : t("positions shuffled")),
+        heads.length && tn("{n} head off", "{n} heads off", heads.length),
       ].filter(Boolean);
-      return all.length < 4 ? all : [...all.slice(0, 2), `${all.length - 2} more changes`];
+      return all.length < 4 ? all : [...all.slice(0, 2), t("{n} more changes", { n: all.length - 2 })];
     }
   }
 

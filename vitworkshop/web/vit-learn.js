@@ -6,7 +6,7 @@
   "use strict";
 
   const {
-    VitExplorer, bars, button, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, select,
+    VitExplorer, bars, button, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, select,
     setPressed, sides, slider, squares,
   } = window.vitExplorer;
 
@@ -20,14 +20,16 @@
     rate: [0.003, 0.0001, 0.001, 0.01, 0.03, 0.1], scatter: [1, 0.02], steps: [600, 300, 1200], seed: range(10),
   };
   const NAMES = {
-    depth: "blocks", width: "width D", heads: "heads", patch: "patch size", pool: "the head reads",
-    rate: "learning rate", scatter: "positions start at", steps: "steps", seed: "seed", avg: "the mean", token: "CLS",
+    depth: t("blocks"), width: t("width D"), heads: t("heads"), patch: t("patch size"), pool: t("the head reads"), rate: t("learning rate"),
+    scatter: t("positions start at"), steps: t("steps"), seed: t("seed"), avg: t("the mean"), token: "CLS",
   };
+  // t("without positions") t("without attention") t("without MLP") t("without residual") t("without LayerNorm")
+  const lacks = (part) => t(`without ${part}`);
+  const BLIND = t("No patch sees another. Of 100 pictures, how many will it get right? (Without attention.)");
   const EXPERIMENTS = { // each with what the other run is asked for
-    "Where is it?": ["where", "positions",
-      "Nothing says where a patch stood. Of 100 pictures, how many will it get right?"],
-    "Are they alike?": ["same", "attention", "No patch sees another. Of 100 pictures, how many will it get right?"],
-    "How many?": ["count", "attention", "No patch sees another. Of 100 pictures, how many will it get right?"],
+    [t("Where is it?")]: ["where", "positions",
+      t("Nothing says where a patch stood. Of 100 pictures, how many will it get right? (Without positions.)")],
+    [t("Are they alike?")]: ["same", "attention", BLIND], [t("How many?")]: ["count", "attention", BLIND],
   };
   const scatter = (task) => (task === "where" ? 0.02 : 1); // where its positions start
   const SHOWN = 8, SEED = 77; // pictures on the page
@@ -43,9 +45,9 @@
       const { T, D } = learner, answers = learner.answers(pictures), token = 1 + watch.patch;
       const h = learner.options.heads, heads = learner.maps().at(-1)?.slice(watch.picture * h).slice(0, h);
       const map = heads && heads[0].subarray(1, T).map((_, s) => mean(heads.map((one) => one[token * T + 1 + s])));
-      const pos = learner.parameters.pos_embed.value, at = (t) => pos.subarray(t * D, (t + 1) * D);
+      const pos = learner.parameters.pos_embed.value, at = (i) => pos.subarray(i * D, (i + 1) * D);
       const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
-      const like = (t) => dot(at(t), at(token)) / Math.sqrt(dot(at(t), at(t)) * dot(at(token), at(token)));
+      const like = (i) => dot(at(i), at(token)) / Math.sqrt(dot(at(i), at(i)) * dot(at(token), at(token)));
       const likeness = Float32Array.from({ length: T - 1 }, (_, s) => like(1 + s));
       const { loss, steps } = learner;
       here.postMessage({ steps, loss, accuracy: steps ? mean(rights) : null, answers, map, likeness });
@@ -106,36 +108,36 @@
         one.draw = () => { one.selectedIndex = values.findIndex((value) => value === this.state[name]); };
         return one;
       };
-      this.selects = [set("task", Object.keys(classes), "Task"),
-        set("without", ["", ...Object.keys(PARTS)], "Beside it", (part) => (part ? `without ${part}` : "nothing"))];
+      this.selects = [set("task", Object.keys(classes), t("Task")),
+        set("without", ["", ...Object.keys(PARTS)], t("Beside it"), (part) => (part ? lacks(part) : t("nothing")))];
       const settings = Object.entries(CHOICES).map(([name, values]) => {
         const one = set(name, [...values].sort((a, b) => a - b), NAMES[name], (value) => NAMES[value] ?? String(value));
         this.selects.push(one);
         return h("label", {}, NAMES[name], one);
       });
-      this.start = button("Start", () => this.go(!this.going));
-      this.single = button("One step", () => this.tell({ single: true }));
-      this.pace = select("Speed", ["fast", "slow"], () => {
+      this.start = button(t("Start"), () => this.go(!this.going));
+      this.single = button(t("One step"), () => this.tell({ single: true }));
+      this.pace = select(t("Speed"), ["fast", "slow"], () => { // t("fast") t("slow")
         this.slow = this.pace.value === "slow";
         this.tell({ slow: this.slow });
       });
-      this.said = keeps(h("p"), `Of the last ${LATEST * 64} pictures: with everything 100 % (after 1200 steps), without
-        positions 100 % (after 1200 steps); chance 50 %.`);
+      this.said = keeps(h("p"), t("Of the last {n} pictures: with everything 100 % (after 1200 steps), without positions 100 % "
+        + "(after 1200 steps); chance 50 %.", { n: LATEST * 64 }));
       this.curves = h("canvas", { class: "curves", role: "img" });
-      this.waits = h("p", { class: "curves note" }, "Press Start: two curves will grow here, of how many pictures each",
-        " names rightly after so many steps.");
+      this.waits = h("p", { class: "curves note" }, t("Press Start: two curves will grow here, of how many pictures "
+        + "each names rightly after so many steps."));
       this.legend = h("p", { class: "note" });
-      this.eight = h("div", { class: "eight", role: "group", "aria-label": "Eight pictures and the answers" });
+      this.eight = h("div", { class: "eight", role: "group", "aria-label": t("Eight pictures and the answers") });
       this.maps = h("div", { class: "maps" });
       this.asked = h("div");
       const trials = Object.keys(EXPERIMENTS).map((name) => button(name, () => this.ask(name)));
       this.view.append(
         this.verdict,
-        h("div", { class: "row" }, this.selects[0], h("span", {}, "beside it:"), this.selects[1]),
-        brief ? [] : h("div", { class: "row" }, h("span", {}, "Experiments of a minute:"), trials), this.asked,
-        h("div", { class: "row" }, this.start, this.single, button("Start again", () => this.set({})), this.pace),
+        h("div", { class: "row" }, this.selects[0], h("span", {}, t("beside it:")), this.selects[1]),
+        brief ? [] : h("div", { class: "row" }, h("span", {}, t("Experiments of a minute:")), trials), this.asked,
+        h("div", { class: "row" }, this.start, this.single, button(t("Start again"), () => this.set({})), this.pace),
         this.said, sides([this.waits, this.curves, this.legend], [this.eight]), this.maps,
-        ...(brief ? [] : [folded("Settings", false, h("div", { class: "settings" }, settings)), this.foot()]));
+        ...(brief ? [] : [folded(t("Settings"), false, h("div", { class: "settings" }, settings)), this.foot()]));
       const stop = () => { if (document.hidden) this.go(false); };
       document.addEventListener("visibilitychange", stop, this.whileHere);
       this.here.signal.addEventListener("abort", () => this.runs.forEach(({ worker }) => worker.terminate()));
@@ -165,11 +167,11 @@
         const worker = this.runs[i]?.worker ?? this.worker(i);
         const pictures = this.pictures.pixels, { slow, watch } = this;
         worker.postMessage({ make, pictures, until: steps, going: false, slow, watch });
-        return { worker, log: [], name: i ? `without ${without}` : "with everything" };
+        return { worker, log: [], name: i ? lacks(without) : t("with everything") };
       });
       this.selects.forEach((one) => one.draw());
       this.legend.replaceChildren(...this.runs.map(({ name }, i) =>
-        h("span", { class: ["first", "second"][i] }, `${i ? " - -" : "—"} ${name}`)), " ···\u00a0chance");
+        h("span", { class: ["first", "second"][i] }, `${i ? " - -" : "—"} ${name}`)), ` ···\u00a0${t("chance")}`);
       this.cells = range(SHOWN).map((p) => {
         const spans = this.runs.map(() => keeps(h("span"), ...classes.map((name) => `✗ ${name}`)));
         const truth = h("span", { class: "silent" }), names = this.runs.map(() => h("span", { class: "silent" }));
@@ -185,12 +187,12 @@
     }
 
     worker(i) {
-      const { vitSources: { vit, panels, tasks, learn } } = window;
-      const code = [vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
+      const { vitSources: { words, vit, panels, tasks, learn } } = window;
+      const code = [words, vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
       const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
       const worker = new Worker(address);
       URL.revokeObjectURL(address);
-      worker.onerror = ({ message }) => { this.said.textContent = `It cannot go on: ${message}`; };
+      worker.onerror = ({ message }) => { this.said.textContent = t("It cannot go on: {message}", { message }); };
       worker.onmessage = ({ data }) => (data.saved ? this.save(data.saved) : this.report(i, data));
       return worker;
     }
@@ -232,12 +234,14 @@
     /* What was seen, in a sentence. */
     sentence() {
       const [first] = this.runs, steps = first.now?.steps ?? 0;
-      if (!steps) return `Chance is ${percent(this.chance)}. Press Start: each step draws 64 new pictures.`;
+      if (!steps) return t("Chance is {share}. Press Start: each step draws 64 new pictures.", { share: percent(this.chance) });
       const batches = Math.min(steps, LATEST), begun = this.runs.filter(({ now }) => now?.steps >= batches);
-      const after = (n) => `(after ${n} step${n === 1 ? "" : "s"})`;
-      const each = begun.map(({ name, now }) => `${name} ${percent(now.accuracy)} ${after(now.steps)}`).join(", ");
-      const which = steps > LATEST ? "last" : "first";
-      return `Of the ${which} ${64 * batches} pictures: ${each}; chance ${percent(this.chance)}.`;
+      const after = (n) => tn("(after {n} step)", "(after {n} steps)", n);
+      const each = clauses(begun.map(({ name, now }) => t("{name} {share} {after}", {
+        name, share: percent(now.accuracy), after: after(now.steps) })));
+      const says = { n: 64 * batches, each, chance: percent(this.chance) };
+      return steps > LATEST ? t("Of the last {n} pictures: {each}; chance {chance}.", says)
+        : t("Of the first {n} pictures: {each}; chance {chance}.", says);
     }
 
     /* An experiment: the guess first. */
@@ -247,17 +251,17 @@
         return this.asked.replaceChildren();
       }
       const [task, without, question] = EXPERIMENTS[name], shown = h("output", {}, "50");
-      const guess = slider("Your guess, of 100", 0, 100, 1, 50, () => { shown.textContent = guess.value; });
+      const guess = slider(t("Your guess, of 100"), 0, 100, 1, 50, () => { shown.textContent = guess.value; });
       const onsubmit = (event) => {
         event.preventDefault();
         this.experiment.guess = guess.value / 100;
-        this.asked.replaceChildren((this.compared = bars(["you guessed", "it is"])).node);
+        this.asked.replaceChildren((this.compared = bars([t("you guessed"), t("it is")])).node);
         this.go(true);
       };
       this.experiment = { task, without };
       this.set(this.fresh({ task, without }));
-      this.asked.replaceChildren(h("form", { onsubmit }, h("p", {}, `${question} (Without ${without}.)`),
-        h("div", { class: "row" }, guess, shown, h("button", { class: "primary" }, "Start both"))));
+      this.asked.replaceChildren(h("form", { onsubmit }, h("p", {}, question),
+        h("div", { class: "row" }, guess, shown, h("button", { class: "primary" }, t("Start both")))));
       this.draw();
       guess.focus();
     }
@@ -265,7 +269,7 @@
     draw() {
       const { says, classes } = window.vitTasks, { task } = this.state, done = !this.left.length;
       this.verdict.textContent = says[task];
-      this.start.textContent = this.going ? "Pause" : done ? "Done" : "Start";
+      this.start.textContent = this.going ? t("Pause") : done ? t("Done") : t("Start");
       this.start.disabled = done && !this.going;
       this.start.className = this.asked.querySelector("form") ? "" : "primary";
       this.said.textContent = this.sentence();
@@ -274,10 +278,10 @@
       this.drawCurves();
       this.cells.forEach(({ node, truth, names, spans }, p) => {
         const label = this.pictures.labels[p];
-        truth.textContent = `picture ${p + 1}, ${classes[task][label]}`;
+        truth.textContent = t("picture {n}, {what}", { n: p + 1, what: classes[task][label] });
         this.runs.forEach(({ name, now }, i) => {
           const said = now?.answers[p], right = said === label;
-          names[i].textContent = now ? `; ${name}: ` : "";
+          names[i].textContent = now ? t("; {name}: ", { name }) : "";
           spans[i].className = `keeps ${right ? ["first", "second"][i] : "wrong"}`;
           spans[i].textContent = now ? `${right ? "✓" : "✗"} ${classes[task][said]}` : "";
         });
@@ -313,7 +317,7 @@
       pen.fillStyle = css.getPropertyValue("--soft");
       pen.textAlign = "right";
       [0, 0.5, 1].forEach((share) => pen.fillText(`${100 * share}\u00a0%`, left - 6, y(share) + 4));
-      pen.fillText(`${last} steps`, width - 8, high - 6);
+      pen.fillText(t("{last} steps", { last }), width - 8, high - 6);
       const line = (points, colour, dashes, thick) => {
         pen.beginPath();
         points.forEach(([step, share]) => pen.lineTo(x(step), y(share)));
@@ -326,20 +330,20 @@
       line([[0, this.chance], [last, this.chance]], css.getPropertyValue("--soft"), [2, 4], 1.5);
       this.runs.forEach(({ log }, i) =>
         line(log.map(({ steps, accuracy }) => [steps, accuracy]), colours[i], i ? [7, 4] : [], 2.5));
-      this.curves.setAttribute("aria-label", `Accuracy against steps. ${this.sentence()}`);
+      this.curves.setAttribute("aria-label", t("Accuracy against steps. {sentence}", { sentence: this.sentence() }));
     }
 
     /* The watched picture, to choose a patch on; what that reads in the last block; which positions are like its. */
     drawMaps() {
       const n = this.size / this.state.patch;
       if (this.asker?.n !== n) {
-        const asker = grid(n, "Which patch asks", (patch) => this.look({ patch }));
+        const asker = grid(n, t("Which patch asks"), (patch) => this.look({ patch }));
         const cells = ["reads", "is like"].map(() => h("canvas", { role: "img" }));
         this.asker = { ...asker, n, drawn: cells };
         this.maps.replaceChildren(
-          note("Inside the ViT with everything, for the framed picture: press a patch, and it asks."),
-          h("div", {}, note("Who asks"), asker.node),
-          h("div", {}, note("What it reads"), cells[0]), h("div", {}, note("Positions like it"), cells[1]));
+          note(t("Inside the ViT with everything, for the framed picture: press a patch, and it asks.")),
+          h("div", {}, note(t("Who asks")), asker.node),
+          h("div", {}, note(t("What it reads")), cells[0]), h("div", {}, note(t("Positions like it")), cells[1]));
       }
       this.maps.lastChild.hidden = this.state.scatter > 0.02; // from larger numbers hardly any likeness forms
       const { canvas, cells, drawn } = this.asker, shown = this.picture(this.watch.picture), { now } = this.runs[0];
@@ -352,25 +356,25 @@
       squares(drawn[0], this, map.map((share) => share / most), { picture: canvas, side: 160 });
       squares(drawn[1], this, like, { picture: null, side: 160 });
       const where = place(map.indexOf(Math.max(...map)), n);
-      drawn[0].setAttribute("aria-label", `Attention of the last block, mean of the heads: most at ${where}`);
-      drawn[1].setAttribute("aria-label", "How alike the position embeddings are, from 0 to 1");
+      drawn[0].setAttribute("aria-label", t("Attention of the last block, mean of the heads: most at {where}", { where }));
+      drawn[1].setAttribute("aria-label", t("How alike the position embeddings are, from 0 to 1"));
     }
 
     /* A link, and the weights for a notebook. */
     foot() {
-      const link = button("Link to this", async () => {
+      const link = button(t("Link to this"), async () => {
         history.replaceState(null, "", `#learn=${btoa(JSON.stringify(this.state))}`);
-        link.textContent = (await copied(location.href)) ? "Copied" : "It is in the address line";
+        link.textContent = (await copied(location.href)) ? t("Copied") : t("It is in the address line");
       });
-      const saved = button("Save the weights", () => this.runs[0].worker.postMessage({ weights: true }));
+      const saved = button(t("Save the weights"), () => this.runs[0].worker.postMessage({ weights: true }));
       const code = [
         "import json, torch, vitlib as vl", "", 'made = json.load(open("vit-learned.json"))',
         'model = vl.VisionTransformer(vl.ViTConfig(**made["config"]))',
         'model.load_state_dict({name: torch.tensor(w["values"]).reshape(w["shape"])',
         '                       for name, w in made["weights"].items()})',
       ].join("\n");
-      return folded("Link, and the weights in a notebook", false, h("div", { class: "row" }, link, saved),
-        h("pre", { tabindex: "0", "aria-label": "Lines of Python" }, code));
+      return folded(t("Link, and the weights in a notebook"), false, h("div", { class: "row" }, link, saved),
+        h("pre", { tabindex: "0", "aria-label": t("Lines of Python") }, code));
     }
 
     save(made) {

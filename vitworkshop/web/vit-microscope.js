@@ -6,20 +6,20 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
   "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
-  const { VitExplorer, button, h, note, range, select } = window.vitExplorer;
+  const { VitExplorer, button, h, large, note, range, select } = window.vitExplorer;
   const { RECIPES } = window.vitRecipes;
-  const ASKS = "Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
-    + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.";
+  const ASKS = t("Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
+    + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.");
 
   /* A worker and what it is asked: `ask(job, what, onShare)` gives a promise that can be stopped. */
   function laboratory() {
-    const { vitSources: { vit, panels, lens, foreign }, vitWork } = window, waiting = new Map();
-    const code = [vit, panels, lens, foreign, `(${vitWork})(globalThis);`].join("\n");
+    const { bookWords, vitSources: { words, vit, panels, lens, foreign }, vitWork } = window, waiting = new Map();
+    const code = [`bookWords = ${JSON.stringify(bookWords)};`, words, vit, panels, lens, foreign, `(${vitWork})(globalThis);`].join("\n");
     const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" })), worker = new Worker(address);
     URL.revokeObjectURL(address);
     let last = 0;
     const all = (why) => waiting.forEach(({ fail }) => fail(new Error(why)));
-    worker.onerror = ({ message }) => all(`the worker ended: ${message}`);
+    worker.onerror = ({ message }) => all(t("the worker ended: {message}", { message }));
     worker.onmessage = ({ data: { id, found, error, share } }) => {
       const one = waiting.get(id);
       if (share !== undefined) return one?.onShare(share);
@@ -63,15 +63,15 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           input.value = "";
         } });
       this.said = h("p", { role: "status" });
-      this.stopper = button("Stop", () => this.stop());
-      this.heads = h("select", { "aria-label": "Heads", onchange: () => this.change({ num_heads: Number(this.heads.value) }) });
-      this.pools = select("The head reads", ["CLS", "the mean of the patches"], () =>
+      this.stopper = button(t("Stop"), () => this.stop());
+      this.heads = h("select", { "aria-label": t("Heads"), onchange: () => this.change({ num_heads: Number(this.heads.value) }) });
+      this.pools = select(t("The head reads"), ["CLS", t("the mean of the patches")], () =>
         this.change({ global_pool: this.pools.selectedIndex ? "avg" : "token" }));
-      this.recipes = select("The picture is prepared as", Object.keys(RECIPES), () => this.cook());
+      this.recipes = select(t("The picture is prepared as"), Object.keys(RECIPES), () => this.cook());
       const told = (text, one) => h("label", {}, `${text} `, one);
-      this.asks = h("div", { class: "row" }, told("Heads", this.heads), told("Its head reads", this.pools),
-        told("Picture as", this.recipes));
-      const row = h("div", { class: "row" }, button("Choose files …", () => input.click()), this.stopper, input);
+      this.asks = h("div", { class: "row" }, told(t("Heads"), this.heads), told(t("Its head reads"), this.pools),
+        told(t("Picture as"), this.recipes));
+      const row = h("div", { class: "row" }, button(t("Choose files …"), () => input.click()), this.stopper, input);
       this.view.append(h("div", { class: "drop" }, note(ASKS), row), this.said, this.asks);
       for (const name of ["dragover", "dragleave", "drop"])
         this.view.addEventListener(name, (event) => {
@@ -101,16 +101,16 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       try {
         const told = window.vitForeign.tell(beside);
         for (const file of jsons) {
-          if (file.size > 2e6) throw new Error(`${file.name} is too long for a config`);
+          if (file.size > 2e6) throw new Error(t("{file} is too long for a config", { file: file.name }));
           const text = await file.text();
           try {
             Object.assign(told, window.vitForeign.tell(JSON.parse(text)));
           } catch (error) {
-            const why = error instanceof SyntaxError ? "it is no JSON" : error.message;
-            throw new Error(`${window.vitPictures.called(file)}: ${why}`, { cause: error });
+            const why = error instanceof SyntaxError ? t("it is no JSON") : error.message;
+            throw new Error(t("{file}: {why}", { file: window.vitPictures.called(file), why }), { cause: error });
           }
         }
-        if (rest.length > 1) throw new Error(`expected one file of weights, got ${rest.length}`);
+        if (rest.length > 1) throw new Error(t("expected one file of weights, got {n}", { n: rest.length }));
         if (pictures[0]) this.picture = pictures[0];
         if (rest.length) await this.load(rest[0], told);
         else if (jsons.length && this.file?.size) await this.load(this.file, { ...this.told, ...told });
@@ -120,7 +120,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           if (this.way.status.textContent) this.tell(this.way.status.textContent, true); // it is none
         }
       } catch (error) {
-        this.tell(`${error.message}.`, true);
+        this.tell(t("{message}.", { message: error.message }), true);
       }
     }
 
@@ -129,13 +129,14 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       const lab = laboratory(), begun = performance.now(), dialect = window.vitDialect;
       this.coming?.end();
       this.coming = lab;
-      this.tell(`Reading ${window.vitPictures.called(file)} …`);
+      this.tell(t("Reading {file} …", { file: window.vitPictures.called(file) }));
       try {
-        const reading = (share) => this.tell(`Reading ${window.vitPictures.called(file)} …, ${Math.round(100 * share)}\u00a0%`);
+        const reading = (share) => this.tell(t("Reading {file} …, {share}", {
+          file: window.vitPictures.called(file), share: `${Math.round(100 * share)}\u00a0%` }));
         const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
         const { config, count } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");
-        const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => `class ${k}`);
+        const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => t("class {k}", { k }));
         this.lab?.end();
         Object.assign(this, { lab, file, told, coming: null });
         this.heads.replaceChildren(...range(config.embed_dim).map((k) => 1 + k).filter((k) => config.embed_dim % k === 0 && k <= 32)
@@ -146,21 +147,23 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         const theirs = { transformers: "transformers: ViT", torchvision: "torchvision: ViT" }[library];
         const proposed = ready.config ? "this book" : theirs ?? (K ? "timm: ViT (AugReg)" : "timm: DeiT, DINO");
         this.recipes.querySelector("[data-told]")?.remove();
-        if (told.recipe) this.recipes.prepend(h("option", { "data-told": "" }, "its own files say"));
-        this.recipes.value = told.recipe ? "its own files say" : config.img_size < 64 ? "this book" : proposed;
+        if (told.recipe) this.recipes.prepend(h("option", { "data-told": "", value: "told" }, t("its own files say")));
+        this.recipes.value = told.recipe ? "told" : config.img_size < 64 ? "this book" : proposed;
         const shape = new window.VisionTransformer(config, {}); // its weights are the worker's
         this.model = { name: file.name, config, classes: names, card: { dataset: null, test_accuracy: null, parameters: count },
           weights: {}, patchify: (pixels) => shape.patchify(pixels) };
-        const size = `${config.depth} blocks, ${config.embed_dim} numbers a token, ${config.num_heads} head${config.num_heads > 1 ? "s" : ""}`;
-        const says = `${window.vitPictures.called(file)}: ${library}'s names, ${(count / 1e6).toFixed(1)} million weights, ${size}, `
-          + `${K ? `${K.toLocaleString("en")} classes` : "no head"}, ${config.img_size} pixels; read in ${Math.round(performance.now() - begun)} ms.`;
-        this.about = ready.config ? `The book's model ${file.name}: ${size}.` : says;
+        const size = tn("{depth} blocks, {embed_dim} numbers a token, {n} head", "{depth} blocks, {embed_dim} numbers a token, {n} heads",
+          config.num_heads, config);
+        this.about = ready.config ? t("The book's model {name}: {size}.", { name: file.name, size })
+          : t("{file}: {library}'s names, {count} weights, {size}, {classes}, {pixels} pixels; read in {ms} ms.", {
+            file: window.vitPictures.called(file), library, count: large(count), size, pixels: config.img_size,
+            classes: K ? t("{n} classes", { n: K.toLocaleString("en") }) : t("no head"), ms: Math.round(performance.now() - begun) });
         await this.cook();
       } catch (error) {
         lab.end();
         if (this.coming !== lab) return;
         this.coming = null;
-        throw new Error(`${window.vitPictures.called(file)}: ${error.message}`, { cause: error });
+        throw new Error(t("{file}: {message}", { file: window.vitPictures.called(file), message: error.message }), { cause: error });
       }
     }
 
@@ -173,7 +176,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       const drawn = new Promise((done) => { this.drawn = done; });
       way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
         : RECIPES[recipes.value], file, tell: (text) => {
-          this.tell(text || this.about, text.endsWith("."));
+          this.tell(text || this.about, /[.。]$/.test(text));
           if (this.stopper.disabled) this.drawn();
         } };
       const trust = window.vitTrust(this);
@@ -188,19 +191,19 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
     /* Something that no file of weights tells, told by the reader. */
     async change(what) {
       const told = { ...this.told, ...what, asked: true };
-      if (this.file.size) await this.load(this.file, told).catch((error) => this.tell(`${error.message}.`, true));
+      if (this.file.size) await this.load(this.file, told).catch((error) => this.tell(t("{message}.", { message: error.message }), true));
     }
 
     stop() {
       if (this.coming) {
         this.coming.end();
-        this.tell("Stopped.");
+        this.tell(t("Stopped."));
       } else [this.way?.running, this.measuring].forEach((one) => one?.stop());
     }
 
     /* A sentence, or what it is about: then it can be stopped. */
     tell(text, wrong = false) {
-      this.stopper.disabled = !text || text.endsWith(".");
+      this.stopper.disabled = /^$|[.。]$/.test(text);
       this.said.textContent = text;
       this.said.classList.toggle("wrong", wrong);
     }

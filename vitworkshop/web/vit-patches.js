@@ -6,11 +6,12 @@
   "use strict";
 
   const {
-    VitExplorer, button, clamp, h, note, onArrows, paint, percent, pointer, range, select, sides, slider, terms,
+    VitExplorer, button, clamp, clauses, h, large, note, onArrows, paint, percent, pointer, range, select, sentences, sides,
+    slider, terms,
   } = window.vitExplorer;
 
   const SIZE = 224, C = 3, CLASSES = 1000;
-  const COLOURS = ["red", "green", "blue"];
+  const COLOURS = ["red", "green", "blue"]; // t("red") t("green") t("blue")
   const SIDES = range(SIZE + 1).filter((P) => SIZE % P === 0);
   const MODELS = { // layers, width
     "ViT-Ti": [12, 192],
@@ -24,10 +25,8 @@
   const FLIGHT = 1100, EACH = 0.55 * FLIGHT; // milliseconds for all patches, and for one
 
   const whole = (number) => number.toLocaleString("en-US");
-  const rounded = (number, digits) =>
-    number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  const millions = (macs) => (macs < 1e9 ? `${rounded(macs / 1e6, 1)} million` : `${rounded(macs / 1e9, 1)} billion`);
-  const memory = (bytes) => (bytes < 5000 ? `${whole(bytes)} bytes` : `${rounded(bytes / 2 ** 20, 2)} MiB`);
+  const mebi = (bytes) => (bytes / 2 ** 20).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  const memory = (bytes) => (bytes < 5000 ? t("{n} bytes", { n: whole(bytes) }) : `${mebi(bytes)} MiB`);
 
   /* Multiply-accumulates, and the table of one head, for patches of side P: chapters 01 and 08. */
   function costs(P, name) {
@@ -90,9 +89,9 @@
       Object.assign(this, { size: SIZE, P: 16, row: 100, col: 120, c: 0, source: h("canvas") });
       const photos = await this.photos();
       const cut = () => this.cut(SIDES[this.side.value]);
-      this.side = slider("Patch size", 0, SIDES.length - 1, 1, SIDES.indexOf(this.P), cut);
+      this.side = slider(t("Patch size"), 0, SIDES.length - 1, 1, SIDES.indexOf(this.P), cut);
       this.side.className = "size";
-      this.model = select("Cost for which model", Object.keys(MODELS), () => this.count());
+      this.model = select(t("Cost for which model"), Object.keys(MODELS), () => this.count());
       this.model.value = "ViT-B";
       [this.shownSide, this.notAll, this.pixelsOnly] = [h("output"), h("span"), h("span")];
       this.address = h("dl", { class: "facts address" });
@@ -101,21 +100,21 @@
       this.numbers = h("div", { class: "numbers", "aria-hidden": "true" });
       this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
       this.places();
-      const again = button("Cut again", () => this.fly());
+      const again = button(t("Cut again"), () => this.fly());
       this.view.append(
         await this.chooser(photos),
-        h("div", { class: "row" }, h("span", {}, "Patch size P"), this.side, this.shownSide, again),
+        h("div", { class: "row" }, h("span", {}, t("Patch size P")), this.side, this.shownSide, again),
         this.verdict,
         h("div", { class: "stage" }, // what patches fly over
-          sides([this.picture.node], [note("The patch, enlarged"), this.patch.node, this.address]),
-          h("h3", {}, "The sequence"),
-          note("Its tokens side by side, made narrow to fit. ", this.notAll),
+          sides([this.picture.node], [note(t("The patch, enlarged")), this.patch.node, this.address]),
+          h("h3", {}, t("The sequence")),
+          note(t("Its tokens side by side, made narrow to fit. "), this.notAll),
           this.tokens.node, this.near, this.flying),
-        h("h3", {}, "The token: one row of numbers"),
-        note("Pixel after pixel of the patch; of each, red, green and blue. ", this.pixelsOnly),
+        h("h3", {}, t("The token: one row of numbers")),
+        note(t("Pixel after pixel of the patch; of each, red, green and blue. "), this.pixelsOnly),
         this.numbered.node, this.numbers,
-        h("h3", {}, "What it costs"),
-        h("div", { class: "row" }, h("label", {}, "in ", this.model)), this.costs);
+        h("h3", {}, t("What it costs")),
+        h("div", { class: "row" }, h("label", {}, t("in "), this.model)), this.costs);
       this.cut(this.P);
       this.show("astronaut", photos.astronaut, false);
       const seen = new IntersectionObserver(([{ isIntersecting }]) => {
@@ -150,12 +149,12 @@
         key: (down, across) => go(clamp(now() + across - down, 0, count() - 1)),
         ends: (last) => go(last ? count() - 1 : 0),
       });
-      this.picture = square("picture", "The picture: arrow keys go from pixel to pixel, with Shift from patch to patch",
+      this.picture = square("picture", t("The picture: arrow keys go from pixel to pixel, with Shift from patch to patch"),
         (x, y) => this.look(Math.floor(y * SIZE), Math.floor(x * SIZE)));
-      this.patch = square("patch", "The patch, enlarged: arrow keys go from pixel to pixel",
+      this.patch = square("patch", t("The patch, enlarged: arrow keys go from pixel to pixel"),
         (x, y) => this.inside(Math.floor(y * this.P), Math.floor(x * this.P)));
-      this.tokens = line("Token", () => this.N, () => this.token, (n) => this.toToken(n));
-      this.numbered = line("Place in the token", () => this.K, () => this.k, (k) => this.toNumber(k));
+      this.tokens = line(t("Token"), () => this.N, () => this.token, (n) => this.toToken(n));
+      this.numbered = line(t("Place in the token"), () => this.K, () => this.k, (k) => this.toNumber(k));
     }
 
     /* A canvas with two marks, for a patch and a pixel; a mark that is never put anywhere is not shown.
@@ -220,8 +219,8 @@
 
     cut(P) {
       this.P = P;
-      this.shownSide.textContent = `${P} pixels`;
-      this.side.setAttribute("aria-valuetext", `${P} pixels`);
+      this.shownSide.textContent = t("{P} pixels", { P });
+      this.side.setAttribute("aria-valuetext", t("{P} pixels", { P }));
       this.count();
       if (this.bytes) this.take(this.bytes);
     }
@@ -229,16 +228,18 @@
     count() {
       const { P, K } = this, name = this.model.value, cost = (this.cost = costs(P, name)), { N, T } = cost;
       this.costs.replaceChildren(...terms({
-        "tokens": `N = ${SIZE}² / ${P}² = ${whole(N)}; with CLS N + 1 = ${whole(T)}`,
-        "attention, one head": `(N + 1)² = ${whole(cost.entries)} entries, ${memory(cost.bytes)} in float32`,
-        "patch embedding": `${millions(cost.embedding)} multiply-accumulates`,
-        "one attention layer": `${millions(cost.attention)}: four projections ${millions(cost.projections)}, `
-          + `tokens with tokens ${millions(cost.products)}`,
-        [`the whole ${name}/${P}`]:
-          `${millions(cost.model)}; tokens with tokens are ${percent(cost.share)} of each block`,
+        [t("tokens")]: t("N = {SIZE}² / {P}² = {N}; with CLS N + 1 = {T}", { SIZE, P, N: whole(N), T: whole(T) }),
+        [t("attention, one head")]: t("(N + 1)² = {n} entries, {memory} in float32", {
+          n: whole(cost.entries), memory: memory(cost.bytes) }),
+        [t("patch embedding")]: t("{n} multiply-accumulates", { n: large(cost.embedding) }),
+        [t("one attention layer")]: t("{n}: four projections {projections}, tokens with tokens {products}", {
+          n: large(cost.attention), projections: large(cost.projections), products: large(cost.products) }),
+        [t("the whole {name}/{P}", { name, P })]: t("{n}; tokens with tokens are {share} of each block", {
+          n: large(cost.model), share: percent(cost.share) }),
       }));
-      this.verdict.textContent = `${whole(N)} token${N > 1 ? "s" : ""} of ${whole(K)} numbers.`;
-      this.say(`${this.verdict.textContent} One head's attention: ${whole(cost.entries)} entries.`);
+      this.verdict.textContent = tn("{N} token of {K} numbers.", "{N} tokens of {K} numbers.", N, {
+        N: whole(N), K: whole(K) });
+      this.say(sentences(this.verdict.textContent, t("One head's attention: {n} entries.", { n: whole(cost.entries) })));
     }
 
     /* Shows the same pixel everywhere. */
@@ -258,18 +259,19 @@
       this.strip(n);
       this.showNear(n);
       this.showNumbers(at);
-      const colours = COLOURS.map((colour, which) => `${colour} ${this.value(at + which)}`).join(", ");
+      const colours = clauses(COLOURS.map((colour, which) => `${t(colour)} ${this.value(at + which)}`));
       this.address.replaceChildren(...terms({
-        "pixel": `row ${row}, column ${col}`,
-        "patch": `i = ${i}, j = ${j}`,
-        "token": `n = ${i} · ${grid} + ${j} = ${whole(n)}`,
-        "in the patch": `p₁ = ${p1}, p₂ = ${p2}`,
-        "places": `k = (${p1} · ${P} + ${p2}) · 3 + c = ${whole(at)} to ${whole(at + 2)}`,
-        "numbers": colours,
+        [t("pixel")]: t("row {row}, column {column}", { row, column: col }),
+        [t("patch")]: t("i = {i}, j = {j}", { i, j }),
+        [t("token")]: `n = ${i} · ${grid} + ${j} = ${whole(n)}`,
+        [t("in the patch")]: t("p₁ = {p1}, p₂ = {p2}", { p1, p2 }),
+        [t("places")]: t("k = ({p1} · {P} + {p2}) · 3 + c = {at} to {last}", { p1, P, p2, at: whole(at), last: whole(at + 2) }),
+        [t("numbers")]: colours,
       }));
-      this.setSlider(this.tokens, n, N - 1, `token ${n} of ${N}`);
-      this.setSlider(this.numbered, k, K - 1, `place ${k} of ${K}: ${COLOURS[c]} ${this.value(k)}`);
-      this.say(`Row ${row}, column ${col}: token ${n}, places ${at} to ${at + 2}; ${colours}.`);
+      this.setSlider(this.tokens, n, N - 1, t("token {n} of {N}", { n, N }));
+      this.setSlider(this.numbered, k, K - 1, t("place {k} of {K}: {colour} {value}", {
+        k, K, colour: t(COLOURS[c]), value: this.value(k) }));
+      this.say(t("Row {row}, column {col}: token {n}, places {at} to {last}; {colours}.", { row, col, n, at, last: at + 2, colours }));
     }
 
     /* Seven tokens: this one in the middle, unless the sequence ends. */
@@ -334,7 +336,7 @@
       }
       [canvas.width, canvas.height] = [width, 1];
       canvas.getContext("2d").putImageData(line, 0, 0);
-      pixelsOnly.textContent = distinct ? "" : "Too many to draw one by one: drawn are pixels.";
+      pixelsOnly.textContent = distinct ? "" : t("Too many to draw one by one: drawn are pixels.");
     }
 
     /* The patches leave the picture one after the other and take their places in the sequence; all at once, where there
@@ -343,7 +345,7 @@
       const { N, grid, picture, tokens, flying } = this;
       cancelAnimationFrame(this.frame);
       this.sheet();
-      this.notAll.textContent = N > WIDE ? `Too many to draw them all: about one in ${Math.round(N / WIDE)} is.` : "";
+      this.notAll.textContent = N > WIDE ? t("Too many to draw them all: about one in {n} is.", { n: Math.round(N / WIDE) }) : "";
       [tokens.canvas.width, tokens.canvas.height] = [WIDE, HIGH];
       const sequence = tokens.canvas.getContext("2d");
       const land = (n) => {

@@ -10,7 +10,8 @@
   "use strict";
 
   const {
-    VitExplorer, button, clamp, folded, grid, h, note, pair, place, pointer, range, select, setPressed, slider, terms,
+    VitExplorer, button, clamp, folded, grid, h, note, pair, place, pointer, range, select, sentences, setPressed, slider,
+    terms, upper,
   } = window.vitExplorer;
 
   const f32 = Math.fround;
@@ -65,7 +66,7 @@
     bicubic: repeated(keys(-0.75)),
     bilinear: repeated(triangle),
     nearest,
-  };
+  }; // t("bicubic, antialiased") t("bicubic") t("bilinear") t("nearest")
 
   /* Weights on a grid: (N', N), the product of the weight down and the weight across. */
   const outer = (rows, cols) => Float64Array.from({ length: rows.length * cols.length }, (_, n) =>
@@ -73,10 +74,10 @@
   const product = (down, across) => down.flatMap((rows) => across.map((cols) => outer(rows, cols)));
   const only = (place, N) => Float64Array.from({ length: N }, (_, n) => Number(n === place));
   const LAYOUTS = {
-    "rows and columns": (line, old, now) => product(line(old[0], now[0]), line(old[1], now[1])),
-    "one line": (line, old, now) => line(old[0] * old[1], now[0] * now[1]),
-    "(columns, rows), swapped": (line, old, now) => product(line(old[0], now[1]), line(old[1], now[0])),
-    "the first N, then again": (line, old, now) => {
+    [t("rows and columns")]: (line, old, now) => product(line(old[0], now[0]), line(old[1], now[1])),
+    [t("one line")]: (line, old, now) => line(old[0] * old[1], now[0] * now[1]),
+    [t("(columns, rows), swapped")]: (line, old, now) => product(line(old[0], now[1]), line(old[1], now[0])),
+    [t("the first N, then again")]: (line, old, now) => {
       const N = old[0] * old[1];
       return Array.from({ length: now[0] * now[1] }, (_, i) => only(i % N, N));
     },
@@ -145,7 +146,7 @@
     });
   }
 
-  const LOOKS = ["similarity", "the row it thinks it is in", "the column it thinks it is in"];
+  const LOOKS = [t("similarity"), t("the row it thinks it is in"), t("the column it thinks it is in")];
   const NEAR = 0.51; // patches: taken for where it is, to half a patch
 
   /* -0.5 -> "−0.50", and 0 without a sign; `tight`: "−.50". */
@@ -157,7 +158,7 @@
     tint(cells, values, m, ...looks);
     cells.forEach((cell, i) => {
       setPressed(cell, i === chosen);
-      cell.setAttribute("aria-label", `${place(i, m)}: ${number(values[i])}`);
+      cell.setAttribute("aria-label", t("{place}: {value}", { place: place(i, m), value: number(values[i]) }));
     });
   }
 
@@ -196,21 +197,21 @@
 
     choices(first) {
       const names = [first, ...window.vit.models().filter((name) => name !== first)];
-      this.kind = h("select", { "aria-label": "Positions", onchange: () => this.change() },
-        names.map((name) => h("option", { value: name }, `learned, of ${name}`)),
-        h("option", { value: "sincos2d" }, "sines and cosines"),
-        h("option", { value: "random" }, "random, untrained"));
-      this.again = button("Draw again", () => this.change());
+      this.kind = h("select", { "aria-label": t("Positions"), onchange: () => this.change() },
+        names.map((name) => h("option", { value: name }, t("learned, of {name}", { name }))),
+        h("option", { value: "sincos2d" }, t("sines and cosines")),
+        h("option", { value: "random" }, t("random, untrained")));
+      this.again = button(t("Draw again"), () => this.change());
       this.centred = h("input", { type: "checkbox", onchange: () => this.remake() });
       this.centred.checked = this.hasAttribute("centred");
-      const centred = h("label", {}, this.centred, "minus the mean of all places");
-      return h("div", { class: "row" }, h("span", {}, "Positions"), this.kind, this.again, centred);
+      const centred = h("label", {}, this.centred, t("minus the mean of all places"));
+      return h("div", { class: "row" }, h("span", {}, t("Positions")), this.kind, this.again, centred);
     }
 
     /* The first part: the places, the small maps of all of them, and what they have in common. */
     similarities() {
       this.near = h("div");
-      this.all = h("canvas", { role: "img", "aria-label": "The same map for every place, laid out like the places" });
+      this.all = h("canvas", { role: "img", "aria-label": t("The same map for every place, laid out like the places") });
       this.ring = h("i");
       const point = (event) => { // asks for the place whose small map the pointer is on
         const [col, row] = pointer(event, this.all).map((share) => clamp(Math.floor(share * this.n), 0, this.n - 1));
@@ -219,9 +220,9 @@
       const all = h("div", { class: "all", onpointermove: point, onpointerdown: point }, this.all, this.ring);
       this.facts = h("dl", { class: "facts" });
       const maps = pair(
-        [note("How alike each place is to the framed one: hover, tap, or walk with the arrow keys"), this.near,
-          this.legend("diverging", "−1", "cosine similarity", "1")],
-        [note("The same for every place at once, one small map each"), all, this.facts]);
+        [note(t("How alike each place is to the framed one: hover, tap, or walk with the arrow keys")), this.near,
+          this.legend("diverging", "−1", t("cosine similarity"), "1")],
+        [note(t("The same for every place at once, one small map each")), all, this.facts]);
       return [this.verdict, maps];
     }
 
@@ -236,26 +237,26 @@
     resampling() {
       const [, ...start] = (this.getAttribute("resample") ?? "").match(/^(\d+)x(\d+)$/) ?? ["", "12", "12"];
       const again = () => this.resample(), label = (...inside) => h("label", {}, ...inside);
-      const names = ["rows", "columns"];
+      const names = [t("rows"), t("columns")];
       this.sizes = names.map((name, i) => slider(name, 1, 16, 1, start[i], again));
       this.shownSizes = start.map(() => h("output"));
       const sizes = names.map((name, i) => label(name, this.sizes[i], this.shownSizes[i]));
-      this.method = select("Method", Object.keys(METHODS), again);
-      this.layout = select("The table is taken as", Object.keys(LAYOUTS), again);
-      this.look = select("The new grid shows", LOOKS, again);
+      this.method = select(t("Method"), Object.keys(METHODS), again);
+      this.layout = select(t("The table is taken as"), Object.keys(LAYOUTS), again);
+      this.look = select(t("The new grid shows"), LOOKS, again);
       this.worst = h("p");
       this.verdict2 = h("p", { class: "verdict" });
       this.wide = h("div");
       this.scale2 = h("div");
       this.taken = h("div", { class: "map", role: "img" });
-      const weights = "What it takes from each old place: weights, on the scale from −1 to 1. "
-        + "Dot: where it is. Ring: where its weights point.";
-      return folded("On another grid: resample the table", this.hasAttribute("resample"),
-        h("div", { class: "row" }, sizes, label("by", this.method)),
-        h("div", { class: "row" }, label("The table is taken as", this.layout), label("show", this.look)),
+      const weights = t("What it takes from each old place: weights, on the scale from −1 to 1. Dot: where it is. Ring: "
+        + "where its weights point.");
+      return folded(t("On another grid: resample the table"), this.hasAttribute("resample"),
+        h("div", { class: "row" }, sizes, label(t("by"), this.method)),
+        h("div", { class: "row" }, label(t("The table is taken as"), this.layout), label(t("show"), this.look)),
         this.worst,
         this.verdict2,
-        pair([note("The new grid: choose a place"), this.wide, this.scale2], [note(weights), this.taken]));
+        pair([note(t("The new grid: choose a place")), this.wide, this.scale2], [note(weights), this.taken]));
     }
 
     /* Another kind of table: its vectors, without CLS, (N, D). */
@@ -290,7 +291,7 @@
 
     layOut(n) {
       this.n = n;
-      this.old = this.places(n, n, "A place of the grid", () => this.draw());
+      this.old = this.places(n, n, t("A place of the grid"), () => this.draw());
       this.near.replaceChildren(this.old.node);
       const spans = range(n * n).map(() => h("span"));
       this.taken.replaceChildren(...spans, h("i", { class: "true" }), h("i", { class: "points" }));
@@ -316,9 +317,9 @@
     relations() {
       const { n, alike } = this, found = {};
       const relations = { // of two places in rows r and s, columns a and b
-        "neighbours, left and right": (r, a, s, b) => r === s && Math.abs(a - b) === 1,
-        "neighbours, above and below": (r, a, s, b) => a === b && Math.abs(r - s) === 1,
-        "mirror image left to right, 3 or more apart":
+        [t("neighbours, left and right")]: (r, a, s, b) => r === s && Math.abs(a - b) === 1,
+        [t("neighbours, above and below")]: (r, a, s, b) => a === b && Math.abs(r - s) === 1,
+        [t("mirror image left to right, 3 or more apart")]:
           (r, a, s, b) => r === s && a + b === n - 1 && Math.abs(a - b) >= 3,
       };
       for (const [what, holds] of Object.entries(relations)) {
@@ -336,10 +337,11 @@
       const [top, left] = [Math.floor(chosen / n), chosen % n].map((at) => (at * (n + 1) - 0.2) * step);
       this.ring.style = `height:${width}%;width:${width}%;left:${left}%;top:${top}%`;
       const others = [...row.keys()].filter((i) => i !== chosen).sort((a, b) => row[b] - row[a]);
-      const one = (i) => `${place(i, n)} (${number(row[i])})`;
+      const one = (i) => t("{place} ({value})", { place: place(i, n), value: number(row[i]) });
       this.verdict.textContent = others.length
-        ? `R${place(chosen, n).slice(1)} is most like ${one(others[0])}, least like ${one(others.at(-1))}.`
-        : "One place has no other.";
+        ? t("{place} is most like {most}, least like {least}.", { place: upper(place(chosen, n)), most: one(others[0]),
+          least: one(others.at(-1)) })
+        : t("One place has no other.");
       this.say(this.verdict.textContent);
     }
 
@@ -358,14 +360,14 @@
       this.off = this.is.map((one, i) => away(one, this.says[i]));
       if (String(now) !== String(this.now)) {
         this.now = now;
-        this.fresh = this.places(R, C, "A place of the new grid", () => this.drawNew());
+        this.fresh = this.places(R, C, t("A place of the new grid"), () => this.drawNew());
         this.wide.replaceChildren(this.fresh.node);
       }
       const most = Math.max(...this.off), label = this.look.value;
-      const taken = most < NEAR ? "Every new place is taken for where it is, to half an old patch."
-        : `Places are taken for others, up to ${number(most, 1)} patches away.`;
-      this.worst.textContent = `${R} × ${C} places from ${n} × ${n}. ${taken}`;
-      this.scale2.replaceChildren(label === "similarity" ? this.legend("diverging", "−1", "cosine similarity", "1")
+      const taken = most < NEAR ? t("Every new place is taken for where it is, to half an old patch.")
+        : t("Places are taken for others, up to {n} patches away.", { n: number(most, 1) });
+      this.worst.textContent = sentences(t("{R} × {C} places from {n} × {n}.", { R, C, n }), taken);
+      this.scale2.replaceChildren(label === LOOKS[0] ? this.legend("diverging", "−1", t("cosine similarity"), "1")
         : this.legend("growing", "0", label, String(n - 1)));
       this.drawNew();
     }
@@ -383,17 +385,18 @@
       this.taken.setAttribute("aria-label", this.verdict2.textContent);
       if (this.wide.matches(":hover, :focus-within")) this.say(this.verdict2.textContent);
       else if (this.shadowRoot.activeElement?.closest("details"))
-        this.say(`${this.worst.textContent} ${this.verdict2.textContent}`);
+        this.say(sentences(this.worst.textContent, this.verdict2.textContent));
     }
 
     /* In words: where a new place is, what it takes from where, and for where it is taken. */
     told(spot, weights) {
-      const old = ([row, col]) => `row ${number(row)}, column ${number(col)}`;
+      const old = ([row, col]) => t("row {row}, column {column}", { row: number(row), column: number(col) });
       const [least, most] = [Math.min(...weights), Math.max(...weights)];
-      const between = weights.length > 1 ? `s, with weights from ${number(least)} to ${number(most)}` : "";
-      const wrong = `; they point to ${old(this.says[spot])}, ${number(this.off[spot], 1)} patches off`;
-      return `New ${place(spot, this.now[1])} is at old ${old(this.is[spot])}. `
-        + `It takes from ${weights.length} old place${between}${this.off[spot] < NEAR ? "" : wrong}.`;
+      const at = t("New {place} is at old {old}.", { place: place(spot, this.now[1]), old: old(this.is[spot]) });
+      const takes = weights.length < 2 ? t("It takes from 1 old place") : t("It takes from {n} old places, with weights from {least} to {most}",
+        { n: weights.length, least: number(least), most: number(most) });
+      return sentences(at, this.off[spot] < NEAR ? t("{takes}.", { takes }) : t("{takes}; they point to {old}, {n} patches off.", {
+        takes, old: old(this.says[spot]), n: number(this.off[spot], 1) }));
     }
   }
 

@@ -6,19 +6,19 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, h, note, percent } = window.vitExplorer;
+  const { VitExplorer, clauses, h, note, percent, sentences } = window.vitExplorer;
 
   const FIELDS = { // `ViTConfig`'s defaults, and what they mean
-    img_size: ["32", "image side"],
-    patch_size: ["4", "patch side"],
-    in_chans: ["3", "channels"],
-    num_classes: ["10", "classes, 0: no head"],
-    embed_dim: ["192", "width D"],
-    depth: ["6", "blocks L"],
-    num_heads: ["3", "heads h"],
-    mlp_ratio: ["4.0", "MLP's width over D"],
-    global_pool: ["token", "what the head reads"],
-    qkv_bias: [true, "of q, k and v"],
+    img_size: ["32", t("image side")],
+    patch_size: ["4", t("patch side")],
+    in_chans: ["3", t("channels")],
+    num_classes: ["10", t("classes, 0: no head")],
+    embed_dim: ["192", t("width D")],
+    depth: ["6", t("blocks L")],
+    num_heads: ["3", t("heads h")],
+    mlp_ratio: ["4.0", t("MLP's width over D")],
+    global_pool: ["token", t("what the head reads")],
+    qkv_bias: [true, t("of q, k and v")],
   };
   const NAMES = Object.keys(FIELDS);
   const DEFAULTS = Object.fromEntries(NAMES.map((name) => [name, FIELDS[name][0]]));
@@ -27,7 +27,7 @@
     ({ img_size: 224, patch_size, num_classes: 1000, embed_dim, depth, num_heads });
   const book = (depth, global_pool, mlp_ratio = "2.0") => ({ embed_dim: 96, depth, mlp_ratio, global_pool });
   const PRESETS = {
-    "The paper's and DeiT's": {
+    [t("The paper's and DeiT's")]: {
       "vit-ti/16": paper(16, 192, 12, 3),
       "vit-s/16": paper(16, 384, 12, 6),
       "vit-s/32": paper(32, 384, 12, 6),
@@ -37,7 +37,7 @@
       "vit-l/32": paper(32, 1024, 24, 16),
       "vit-h/14": paper(14, 1280, 32, 16),
     },
-    "This book's": {
+    [t("This book's")]: {
       "ViTConfig()": {},
       "cifar10-plain": book(6, "token"),
       "cifar10-photo": book(6, "avg", "3.0"),
@@ -53,29 +53,30 @@
   /* Why `ViTConfig` refuses this, and which fields are at fault; null if it takes it. In its order and its words. */
   function refusal(cfg) {
     const whole = (name, least) => /^\d+$/.test(cfg[name]) && BigInt(cfg[name]) >= least;
-    const got = (name) => cfg[name] || "nothing";
+    const got = (name) => cfg[name] || t("nothing");
     if (!whole("img_size", 1n))
-      return [`img_size must be a positive integer or (height, width), got ${got("img_size")}; try 224`, "img_size"];
+      return [t("img_size must be a positive integer or (height, width), got {got}; try 224", { got: got("img_size") }), "img_size"];
     for (const name of COUNTS)
-      if (!whole(name, 1n)) return [`${name} must be a positive integer, got ${got(name)}`, name];
+      if (!whole(name, 1n)) return [t("{name} must be a positive integer, got {got}", { name, got: got(name) }), name];
     if (!whole("num_classes", 0n))
-      return [`num_classes must be 0 (no head) or more, got ${got("num_classes")}`, "num_classes"];
+      return [t("num_classes must be 0 (no head) or more, got {got}", { got: got("num_classes") }), "num_classes"];
     for (const name of ["img_size", "num_classes", ...COUNTS])
       if (Number(cfg[name]) > MOST)
-        return [`expected ${name} of at most ${MOST.toLocaleString("en")}, got ${cfg[name]}; try a smaller one`, name];
+        return [t("expected {name} of at most {most}, got {got}; try a smaller one", {
+          name, most: MOST.toLocaleString("en"), got: cfg[name] }), name];
     const [H, P, D, h] = ["img_size", "patch_size", "embed_dim", "num_heads"].map((name) => Number(cfg[name]));
     const hidden = D * Number(cfg.mlp_ratio || NaN);
     if (!(hidden >= 1 && hidden < 1e12)) {
-      const wanted = "mlp_ratio must be a number that gives the MLP hidden units";
-      return [`${wanted}, got ${got("mlp_ratio")}; the paper takes 4.0`, "mlp_ratio"];
+      return [t("mlp_ratio must be a number that gives the MLP hidden units, got {got}; the paper takes 4.0", {
+        got: got("mlp_ratio") }), "mlp_ratio"];
     }
     if (H % P) {
-      const sizes = [H - (H % P), Math.ceil(H / P) * P].filter(Boolean).join(" or ");
-      return [`img_size ${H} is not a multiple of patch_size ${P}; try ${sizes}`, "img_size", "patch_size"];
+      const sizes = [H - (H % P), Math.ceil(H / P) * P].filter(Boolean).join(t(" or "));
+      return [t("img_size {H} is not a multiple of patch_size {P}; try {sizes}", { H, P, sizes }), "img_size", "patch_size"];
     }
     if (D % h) {
       const width = Math.ceil(D / h) * h;
-      return [`embed_dim ${D} is not a multiple of num_heads ${h}; try embed_dim ${width}`, "embed_dim", "num_heads"];
+      return [t("embed_dim {D} is not a multiple of num_heads {h}; try embed_dim {width}", { D, h, width }), "embed_dim", "num_heads"];
     }
     return null;
   }
@@ -89,14 +90,14 @@
   function blockParts(cfg, T, D) {
     const h = BigInt(cfg.num_heads), hidden = BigInt(Math.trunc(Number(cfg.embed_dim) * Number(cfg.mlp_ratio)));
     return [
-      row("norm1", "norm", "norm1", [T, D], 2n * D),
-      row("qkv", "queries, keys, values", "attn.qkv", [T, 3n * D], linear(D, 3n * D, cfg.qkv_bias), 3n * T * D * D),
-      row("scores", "queries by keys", "", [h, T, T], 0n, T * T * D),
-      row("average", "weights by values", "", [h, T, D / h], 0n, T * T * D),
-      row("proj", "attention's output", "attn.proj", [T, D], linear(D, D), T * D * D),
-      row("norm2", "norm", "norm2", [T, D], 2n * D),
-      row("fc1", "MLP up, GELU", "mlp.fc1", [T, hidden], linear(D, hidden), T * D * hidden),
-      row("fc2", "MLP down", "mlp.fc2", [T, D], linear(hidden, D), T * D * hidden),
+      row("norm1", t("norm"), "norm1", [T, D], 2n * D),
+      row("qkv", t("queries, keys, values"), "attn.qkv", [T, 3n * D], linear(D, 3n * D, cfg.qkv_bias), 3n * T * D * D),
+      row("scores", t("queries by keys"), "", [h, T, T], 0n, T * T * D),
+      row("average", t("weights by values"), "", [h, T, D / h], 0n, T * T * D),
+      row("proj", t("attention's output"), "attn.proj", [T, D], linear(D, D), T * D * D),
+      row("norm2", t("norm"), "norm2", [T, D], 2n * D),
+      row("fc1", t("MLP up, GELU"), "mlp.fc1", [T, hidden], linear(D, hidden), T * D * hidden),
+      row("fc2", t("MLP down"), "mlp.fc2", [T, D], linear(hidden, D), T * D * hidden),
     ].map((one) => ({ ...one, each: true }));
   }
 
@@ -106,21 +107,21 @@
     const [H, P, C, K, D, L] = names.map((name) => BigInt(cfg[name]));
     const N = (H / P) ** 2n, T = 1n + N;
     const each = blockParts(cfg, T, D);
-    const block = row("block", "one block", "", [T, D], sum(each, "parameters"), sum(each, "macs"));
+    const block = row("block", t("one block"), "", [T, D], sum(each, "parameters"), sum(each, "macs"));
     const before = [
-      row("images", "the picture", "", [C, H, H]),
-      row("patch_embed", "patch embedding", "patch_embed", [N, D], linear(P * P * C, D), N * P * P * C * D),
-      row("cls_token", "CLS token", "cls_token", [T, D], D),
-      row("pos_embed", "positions", "pos_embed", [T, D], T * D),
+      row("images", t("the picture"), "", [C, H, H]),
+      row("patch_embed", t("patch embedding"), "patch_embed", [N, D], linear(P * P * C, D), N * P * P * C * D),
+      row("cls_token", t("CLS token"), "cls_token", [T, D], D),
+      row("pos_embed", t("positions"), "pos_embed", [T, D], T * D),
     ];
-    const blocks = row("blocks", `all ${L} blocks`, "blocks", [T, D], L * block.parameters, L * block.macs);
+    const blocks = row("blocks", t("all {L} blocks", { L }), "blocks", [T, D], L * block.parameters, L * block.macs);
     const after = [
-      row("norm", "last norm", "norm", [T, D], 2n * D),
-      row("pool", cfg.global_pool === "token" ? "CLS, read out" : "mean of the patches", "", [D]),
-      K ? row("head", "head: logits", "head", [K], linear(D, K), D * K) : row("head", "no head: features", "", [D]),
+      row("norm", t("last norm"), "norm", [T, D], 2n * D),
+      row("pool", cfg.global_pool === "token" ? t("CLS, read out") : t("mean of the patches"), "", [D]),
+      K ? row("head", t("head: logits"), "head", [K], linear(D, K), D * K) : row("head", t("no head: features"), "", [D]),
     ];
     const all = [...before, blocks, ...after];
-    const total = row("total", "the whole model", "", [K || D], sum(all, "parameters"), sum(all, "macs"));
+    const total = row("total", t("the whole model"), "", [K || D], sum(all, "parameters"), sum(all, "macs"));
     return { L, rows: [...before, ...each, block, blocks, ...after], total };
   }
 
@@ -193,25 +194,25 @@
     async build() {
       const groups = Object.entries(PRESETS).map(([label, presets]) =>
         h("optgroup", { label }, Object.keys(presets).map((name) => h("option", {}, name))));
-      this.picked = h("select", { "aria-label": "Start from", onchange: () => this.start(this.picked.value) },
-        h("option", { value: "", disabled: true }, "your own"), groups);
+      this.picked = h("select", { "aria-label": t("Start from"), onchange: () => this.start(this.picked.value) },
+        h("option", { value: "", disabled: true }, t("your own")), groups);
       this.problem = h("p", { class: "problem", id: "problem" });
       this.said = h("p", { class: "note said" });
       this.line = h("code", { class: "line" });
-      const titles = ["part", "output", "parameters", "MACs"].map((title) =>
+      const titles = [t("part"), t("output"), t("parameters"), t("MACs")].map((title) =>
         h("th", { scope: "col", role: "columnheader" }, title));
       this.body = h("tbody", { role: "rowgroup" });
-      this.table = h("table", { role: "table", "aria-label": "Shapes, parameters and multiplications of every part" },
+      this.table = h("table", { role: "table", "aria-label": t("Shapes, parameters and multiplications of every part") },
         h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, titles)), this.body);
       this.view.append(
-        h("div", { class: "row" }, h("span", {}, "Start from"), this.picked),
+        h("div", { class: "row" }, h("span", {}, t("Start from")), this.picked),
         this.form(),
         this.problem,
         this.verdict,
         this.said,
         this.table,
-        note("The line under a number is its share of the whole model, all blocks together. A MAC is one "
-          + "multiplication with its addition; norms, softmax, GELU and biases are left out, as is usual."),
+        note(t("The line under a number is its share of the whole model, all blocks together. A MAC is one multiplication "
+          + "with its addition; norms, softmax, GELU and biases are left out, as is usual.")),
         this.line);
       this.start("vit-b/16");
     }
@@ -220,7 +221,7 @@
       this.inputs = Object.fromEntries(NAMES.map((name) => [name, this.input(name)]));
       const labels = NAMES.map((name) =>
         h("label", {}, h("code", {}, name), this.inputs[name], h("small", {}, FIELDS[name][1])));
-      const fields = h("div", { class: "fields", role: "group", "aria-label": "The config" }, labels);
+      const fields = h("div", { class: "fields", role: "group", "aria-label": t("The config") }, labels);
       // what changed is told from where the field stood when it was entered, not from the last key pressed
       fields.addEventListener("focusin", () => { this.base = this.cfg; });
       fields.addEventListener("input", (event) => {
@@ -258,7 +259,7 @@
         for (const [attribute, value] of [["aria-invalid", "true"], ["aria-describedby", "problem"]])
           if (faults.includes(name)) this.inputs[name].setAttribute(attribute, value);
           else this.inputs[name].removeAttribute(attribute);
-      this.problem.textContent = why && `${why}. The table still shows the last config that works.`;
+      this.problem.textContent = why && t("{why}. The table still shows the last config that works.", { why });
       this.table.classList.toggle("stale", Boolean(why));
       if (why) return this.say(this.problem.textContent);
       this.cfg = cfg;
@@ -270,14 +271,15 @@
       const was = Object.fromEntries((old ? [...old.rows, old.total] : []).map((one) => [one.key, one]));
       const lines = [...rows, total].map((one) => this.row(one, was[one.key], L, total));
       const title = h("th", { class: "group note", colspan: "4", scope: "rowgroup", role: "rowheader" },
-        `in each of ${L} block${L > 1n ? "s" : ""}:`);
+        tn("in each of {n} block:", "in each of {n} blocks:", Number(L)));
       lines.splice(rows.findIndex((one) => one.each), 0, h("tr", { role: "row" }, title));
       this.body.replaceChildren(...lines);
       const { parameters, macs } = total;
-      this.verdict.textContent = `${short(parameters)} parameters, ${short(macs)} MACs for one picture.`;
-      this.said.textContent = `${this.told(rows, total, was)} In float32 its weights fill ${short(4n * parameters)}B.`;
+      this.verdict.textContent = t("{parameters} parameters, {macs} MACs for one picture.", { parameters: short(parameters), macs: short(macs) });
+      this.said.textContent = sentences(this.told(rows, total, was),
+        t("In float32 its weights fill {size}B.", { size: short(4n * parameters) }));
       this.line.textContent = python(this.cfg);
-      this.say(`${this.verdict.textContent} ${this.said.textContent}`);
+      this.say(sentences(this.verdict.textContent, this.said.textContent));
     }
 
     /* A row of the table; `was` is the part before the change. */
@@ -291,20 +293,20 @@
       return h("tr", { role: "row", "data-part": key, class: looks },
         h("th", { scope: "row", role: "rowheader" }, label, name && key !== "blocks" ? h("code", {}, name) : ""),
         this.cell("shape", shape, was?.shape, shaped),
-        count("parameters", " params"),
-        count("macs", " MACs"));
+        count("parameters", t(" params")),
+        count("macs", t(" MACs")));
     }
 
     /* A cell with its value as `write` writes it: marked if it `was` another one, underlined by its share of all. */
     cell(what, value, was, write, share = 0, unit = "") {
       const looks = { role: "cell", "data-what": what };
       if (share) {
-        looks.title = `${percent(share)} of all`;
+        looks.title = t("{share} of all", { share: percent(share) });
         looks.style = `--share:${(100 * share).toFixed(2)}%`;
       }
       if (was !== undefined && String(value) !== String(was)) {
         const way = what === "shape" ? "•" : value > was ? "▲" : "▼";
-        Object.assign(looks, { class: "changed", "data-way": way, title: `was ${write(was)}` });
+        Object.assign(looks, { class: "changed", "data-way": way, title: t("was {was}", { was: write(was) }) });
       }
       return h("td", looks, h("span", {}, write(value)), h("small", {}, unit));
     }
@@ -312,17 +314,18 @@
     /* In words: what was changed, and what changed with it. */
     told(rows, total, was) {
       const fields = this.base ? NAMES.filter((name) => this.base[name] !== this.cfg[name]) : [];
-      if (!fields.length) return "Change a field: what changes with it is marked.";
+      if (!fields.length) return t("Change a field: what changes with it is marked.");
       const changes = fields.map((name) => `${name} ${this.base[name]} → ${this.cfg[name]}`);
-      const what = fields.length > 3 ? "Another model" : changes.join(", ");
+      const what = fields.length > 3 ? t("Another model") : clauses(changes);
       const times = (count) => {
         const [now, before] = [total, was.total].map((one) => Number(one[count]));
         return `× ${before ? rounded(now / before, 4) : "?"}`;
       };
       const where = this.where(rows, was), other = total.macs !== was.total.macs;
-      const parameters = where ? `parameters ${times("parameters")}, ${where}` : "not one parameter changes";
-      const macs = other ? `MACs ${times("macs")}` : "not one multiplication changes";
-      return `${what}: ${parameters}; ${macs}.`;
+      const parameters = where ? t("parameters {times}, {where}", { times: times("parameters"), where })
+        : t("not one parameter changes");
+      const macs = other ? t("MACs {times}", { times: times("macs") }) : t("not one multiplication changes");
+      return t("{what}: {parameters}; {macs}.", { what, parameters, macs });
     }
 
     /* The parts whose parameters changed, and whether there are more or fewer blocks; "" if none did. */
@@ -330,9 +333,9 @@
       const moved = rows.filter(({ key, parameters }) => parameters !== was[key].parameters);
       const parts = moved.filter(({ key }) => key !== "block" && key !== "blocks");
       const names = parts.map(({ label }) => label);
-      if (moved.length > parts.length && !parts.some(({ each }) => each)) names.push("the number of blocks");
-      if (names.length > 3) return `in ${names.length} parts`;
-      return names.length ? `in ${names.join(" and ")}` : "";
+      if (moved.length > parts.length && !parts.some(({ each }) => each)) names.push(t("the number of blocks"));
+      if (names.length > 3) return t("in {n} parts", { n: names.length });
+      return names.length ? t("in {parts}", { parts: names.join(t(" and ")) }) : "";
     }
   }
 

@@ -5,7 +5,9 @@
 (() => {
   "use strict";
 
-  const { VitExplorer, button, clamp, h, note, onArrows, pair, pointer, setPressed, slider } = window.vitExplorer;
+  const {
+    VitExplorer, button, clamp, clauses, h, note, onArrows, pair, pointer, sentences, setPressed, slider,
+  } = window.vitExplorer;
 
   const QUERY = [1, 2, 0, 1], D = QUERY.length;
   const TOKENS = [ // with the dashes of the key's arrow, and where its name stands
@@ -20,8 +22,8 @@
   const tidy = (number) => String(Math.round(100 * number) / 100).replace("-", "−");
 
   function percent(weight) {
-    if (weight < 0.005) return "under 1\u00a0%";
-    return weight > 0.995 ? "over 99\u00a0%" : `${Math.round(100 * weight)}\u00a0%`;
+    if (weight < 0.005) return t("under 1\u00a0%");
+    return weight > 0.995 ? t("over 99\u00a0%") : `${Math.round(100 * weight)}\u00a0%`;
   }
 
   /* e to a logit: it may be tiny or huge. */
@@ -37,7 +39,7 @@
     const powers = logits.map((logit) => Math.exp(logit - most));
     const sum = powers.reduce((a, b) => a + b);
     const weights = powers.map((one) => one / sum);
-    const output = [0, 1].map((i) => weights.reduce((all, weight, t) => all + weight * TOKENS[t].value[i], 0));
+    const output = [0, 1].map((i) => weights.reduce((all, weight, k) => all + weight * TOKENS[k].value[i], 0));
     return { scores, logits, weights, output };
   }
 
@@ -72,22 +74,22 @@
       const chapter = () => ({ query: [...QUERY], scaled: true, temperature: 1 });
       Object.assign(this, chapter());
       this.plane = h("div", { role: "img" });
-      this.root = button("divide by √d = 2", () => this.set({ scaled: !this.scaled }));
+      this.root = button(t("divide by √d = 2"), () => this.set({ scaled: !this.scaled }));
       this.scaleHead = h("th", { scope: "col" });
       this.body = h("tbody");
       const head = (title) => h("th", { scope: "col" }, title);
-      const titles = [head("token"), head("score"), this.scaleHead, head("e to that"), head("weight")];
+      const titles = [head(t("token")), head(t("score")), this.scaleHead, head(t("e to that")), head(t("weight"))];
       this.makePad();
       this.view.append(
         this.verdict,
         pair(
-          [note("The query among the keys, by their numbers 0 and 1: drag it"), this.pad, this.sliders()],
-          [note("The output among the values"), this.plane,
-            note("Dashed: where it goes as the temperature falls from ∞ to 0."),
+          [note(t("The query among the keys, by their numbers 0 and 1: drag it")), this.pad, this.sliders()],
+          [note(t("The output among the values")), this.plane,
+            note(t("Dashed: where it goes as the temperature falls from ∞ to 0.")),
             h("div", { class: "row" },
               this.root,
-              button("Ask nothing: all 0", () => this.set({ query: [0, 0, 0, 0] })),
-              button("As in the chapter", () => this.set(chapter())))]),
+              button(t("Ask nothing: all 0"), () => this.set({ query: [0, 0, 0, 0] })),
+              button(t("As in the chapter"), () => this.set(chapter())))]),
         h("table", {}, h("thead", {}, h("tr", {}, titles)), this.body));
       this.draw();
     }
@@ -106,9 +108,9 @@
         });
         return [h("span", { "aria-hidden": "true" }, name), input, shown];
       };
-      const numbers = QUERY.flatMap((_, i) => row(`query ${i}`, `query, number ${i}`, MOST, STEP,
+      const numbers = QUERY.flatMap((_, i) => row(t("query {i}", { i }), t("query, number {i}", { i }), MOST, STEP,
         (value) => this.move(i, value), () => [this.query[i], tidy(this.query[i])]));
-      const warm = row("temperature", "temperature", 1.3, 0.05, (value) => { this.temperature = 10 ** value; },
+      const warm = row(t("temperature"), t("temperature"), 1.3, 0.05, (value) => { this.temperature = 10 ** value; },
         () => [Math.log10(this.temperature), this.temperature.toFixed(2)]);
       return h("div", { class: "knobs" }, numbers, warm);
     }
@@ -126,7 +128,7 @@
     /* The pad: a mouse may drag anywhere, a finger the dot; a tap moves it there, arrow keys by a step. */
     makePad() {
       this.pad = h("div", { class: "pad", role: "application", tabindex: "0", "aria-label":
-        "The query's first two numbers: drag it, or move it with the arrow keys; with Shift four times as far" });
+        t("The query's first two numbers: drag it, or move it with the arrow keys; with Shift four times as far") });
       const moveTo = (event) => {
         const [x, y] = pointer(event, this.pad);
         this.move(0, x * 2 * EDGE - EDGE);
@@ -157,32 +159,32 @@
     draw() {
       this.result = attend(this.query, this);
       const place = this.result.output.map((one) => one.toFixed(2)).join(", ");
-      const shares = TOKENS.map(({ name }, t) => `${percent(this.result.weights[t])} of ${name}`);
-      this.verdict.textContent = `${shares.join(", ")}: the output is (${place}).`;
+      const shares = TOKENS.map(({ name }, i) => t("{share} of {name}", { share: percent(this.result.weights[i]), name }));
+      this.verdict.textContent = t("{shares}: the output is ({place}).", { shares: clauses(shares), place });
       this.drawTable();
       this.knobs.forEach((show) => show());
       setPressed(this.root, this.scaled);
       this.drawQuery();
       this.drawPlane();
-      this.plane.setAttribute("aria-label", `The triangle of the values a, b and c; the output lies at ${place}.`);
-      this.say(`Query ${vector(this.query)}. ${this.verdict.textContent}`);
+      this.plane.setAttribute("aria-label", t("The triangle of the values a, b and c; the output lies at {place}.", { place }));
+      this.say(sentences(t("Query {query}.", { query: vector(this.query) }), this.verdict.textContent));
     }
 
     drawTable() {
       const { scaled, temperature, result: { scores, logits, weights } } = this;
       const divisors = `÷ ${scaled ? "2" : "1"}${temperature === 1 ? "" : ` ÷ ${temperature.toFixed(2)}`}`;
-      this.scaleHead.replaceChildren(scaled ? "scaled" : "not scaled", h("small", {}, divisors));
+      this.scaleHead.replaceChildren(scaled ? t("scaled") : t("not scaled"), h("small", {}, divisors));
       const bar = (weight) => h("span", { class: "bar", "aria-hidden": "true" },
         h("i", { style: `width:${100 * weight}%` }));
-      this.body.replaceChildren(...TOKENS.map(({ name, key, value }, t) => h("tr", {},
+      this.body.replaceChildren(...TOKENS.map(({ name, key, value }, i) => h("tr", {},
         h("th", { scope: "row" },
           h("b", {}, name),
-          h("small", {}, `key ${vector(key)}`),
-          h("small", {}, `value ${vector(value)}`)),
-        h("td", {}, tidy(scores[t])),
-        h("td", {}, tidy(logits[t])),
-        h("td", {}, power(Math.exp(logits[t]))),
-        h("td", {}, weights[t].toFixed(3), bar(weights[t])))));
+          h("small", {}, t("key {key}", { key: vector(key) })),
+          h("small", {}, t("value {value}", { value: vector(value) }))),
+        h("td", {}, tidy(scores[i])),
+        h("td", {}, tidy(logits[i])),
+        h("td", {}, power(Math.exp(logits[i]))),
+        h("td", {}, weights[i].toFixed(3), bar(weights[i])))));
     }
 
     /* The plane of the first two numbers, y upwards: the keys as arrows, and the query, which `drawQuery` moves. */
@@ -196,7 +198,7 @@
       const arrows = TOKENS.map(({ name, key: [x, y], dashes, label }) =>
         `<path d="M0 0L${x} ${-y}" stroke="var(--ink)" stroke-width="0.09" stroke-dasharray="${dashes}"/>
         <circle cx="${x}" cy="${-y}" r="0.14" fill="var(--ink)"/>
-        <text ${label}>key ${name}</text>`);
+        <text ${label}>${t("key {name}", { name })}</text>`);
       this.pad.innerHTML = `<svg viewBox="${-EDGE} ${-EDGE} ${2 * EDGE} ${2 * EDGE}" aria-hidden="true">
         ${lines.join("")}
         <path d="M0 ${-EDGE}V${EDGE}M${-EDGE} 0H${EDGE}" stroke="var(--soft)" stroke-width="0.04"/>
@@ -207,7 +209,7 @@
           <circle r="0.8" fill="transparent"/>
           <circle r="0.28" fill="var(--warm)" stroke="var(--ground)" stroke-width="0.08"/>
         </g>
-        <text class="asks strong">query</text></svg>`;
+        <text class="asks strong">${t("query")}</text></svg>`;
     }
 
     drawQuery() {
@@ -233,11 +235,11 @@
     drawPlane() {
       const { weights, output: [x, y] } = this.result;
       const corners = TOKENS.map(({ value: [a, b] }) => `${a},${-b}`);
-      const pulls = TOKENS.map(({ value: [a, b] }, t) =>
+      const pulls = TOKENS.map(({ value: [a, b] }, i) =>
         `<line x1="${a}" y1="${-b}" x2="${x}" y2="${-y}" stroke="var(--accent)" stroke-linecap="round"
-          stroke-width="${0.5 * weights[t]}" opacity="0.55"/>`);
-      const names = TOKENS.map(({ name, value: [a, b] }, t) =>
-        `<circle cx="${a}" cy="${-b}" r="${0.12 + 0.5 * Math.sqrt(weights[t])}" fill="var(--accent)"/>
+          stroke-width="${0.5 * weights[i]}" opacity="0.55"/>`);
+      const names = TOKENS.map(({ name, value: [a, b] }, i) =>
+        `<circle cx="${a}" cy="${-b}" r="${0.12 + 0.5 * Math.sqrt(weights[i])}" fill="var(--accent)"/>
         <text x="${a}" y="${b ? -11 : 1.5}" text-anchor="middle">${name} ${vector([a, b])}</text>`);
       this.plane.innerHTML = `<svg viewBox="-2.2 -12 14.4 14" aria-hidden="true">
         <polygon points="${corners.join(" ")}" fill="var(--back)" stroke="var(--ink)" stroke-width="0.08"
@@ -249,7 +251,7 @@
         <circle class="output" cx="${x}" cy="${-y}" r="0.34" fill="var(--warm)" stroke="var(--ground)"
           stroke-width="0.1"/>
         <text class="strong" x="${x}" y="${-y - 0.6}" text-anchor="middle"
-          style="paint-order:stroke;stroke:var(--ground);stroke-width:.2px">output</text></svg>`;
+          style="paint-order:stroke;stroke:var(--ground);stroke-width:.2px">${t("output")}</text></svg>`;
     }
   }
 

@@ -7,21 +7,20 @@ window.vit.script("vit-lab.js").then(() => {
   "use strict";
 
   const {
-    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sides,
+    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sentences, sides, upper,
   } = window.vitExplorer;
 
   const VitLab = customElements.get("vit-lab");
   const PAUSE = 5500, MOTION = 700; // milliseconds of a step of Play, and of what moves then
   const MOST = 12; // steps of Play
   const STILL = matchMedia("(prefers-reduced-motion: reduce)");
-  const SPREADS = "Below each stage stands how far its tokens have moved.";
+  const SPREADS = t("Below each stage stands how far its tokens have moved.");
   const TOOLS = {
-    follow: ["Follow", "Press a patch: it is followed."],
-    compare: ["Compare", "Press a second patch: its numbers stand below those of the first."],
-    paint: ["Paint grey", `A patch becomes grey. ${SPREADS}`],
-    remove: ["Rub out", `A patch's token is left out. ${SPREADS}`],
+    follow: [t("Follow"), t("Press a patch: it is followed.")],
+    compare: [t("Compare"), t("Press a second patch: its numbers stand below those of the first.")],
+    paint: [t("Paint grey"), t("A patch becomes grey. {SPREADS}", { SPREADS })],
+    remove: [t("Rub out"), t("A patch's token is left out. {SPREADS}", { SPREADS })],
   };
-  const upper = (text) => text[0].toUpperCase() + text.slice(1);
 
   class VitWay extends VitLab {
     static style = `${VitLab.style}
@@ -47,21 +46,21 @@ window.vit.script("vit-lab.js").then(() => {
       const files = ["photos.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"];
       const picker = await this.stage("follow", null, ...files), { L } = this, D = this.model.config.embed_dim;
       Object.assign(this, { brief: this.hasAttribute("brief"), D, T: 1 + this.N, moved: 1, playing: null });
-      this.stages = [["photo", "Photo"], ["patches", "Patches"], ["tokens", "Tokens"],
-        ...range(L).map((l) => ["block", `Block ${l}`, l]),
-        ["pool", this.readsCls ? "CLS" : "Mean"], ...(this.model.classes.length ? [["answer", "Answer"]] : [])].map(([kind, name, l]) => ({ kind, name, l }));
+      this.stages = [["photo", t("Photo")], ["patches", t("Patches")], ["tokens", t("Tokens")],
+        ...range(L).map((l) => ["block", t("Block {l}", { l }), l]),
+        ["pool", this.readsCls ? "CLS" : t("Mean")], ...(this.model.classes.length ? [["answer", t("Answer")]] : [])].map(([kind, name, l]) => ({ kind, name, l }));
       [this.heading, this.words] = [h("h3"), h("p", { class: "telling" })];
       this.steps = this.stages.map((_, at) => button("", () => this.step(at)));
-      const list = h("ol", { class: "stages", "aria-label": "Stages of the forward pass" },
+      const list = h("ol", { class: "stages", "aria-label": t("Stages of the forward pass") },
         this.steps.map((one) => h("li", {}, one)));
       onArrows(list, (down, across) => this.step(this.state.stage + down + across, true));
       const turn = (by) => () => this.step(this.state.stage + by);
-      [this.back, this.next] = [button("Back", turn(-1)), button("Next", turn(1))];
+      [this.back, this.next] = [button(t("Back"), turn(-1)), button(t("Next"), turn(1))];
       this.play = button("", () => (this.playing ? this.pause() : this.start()));
       this.play.className = "primary";
       this.drawing = window.vitDrawing(this);
       const row = h("div", { class: "row" }, this.play, this.back, this.next,
-        this.brief ? h("a", { href: "way.html" }, "The whole way, number by number") : []);
+        this.brief ? h("a", { href: "way.html" }, t("The whole way, number by number")) : []);
       const parts = [this.heading, this.words, list, row, this.drawing.node];
       if (this.brief) this.view.append(...parts, picker);
       else {
@@ -130,52 +129,52 @@ window.vit.script("vit-lab.js").then(() => {
       const { D, T, first, result, state: { removed } } = this;
       if (!this.touched || stage.kind === "photo" || stage.kind === "patches") return null;
       const [was, is] = [first, result].map((one) => this.after(stage, one));
-      return range(T).map((t) => {
+      return range(T).map((token) => {
         let [apart, length] = [0, 0];
-        for (let i = t * D; i < (t + 1) * D; i++) {
+        for (let i = token * D; i < (token + 1) * D; i++) {
           apart += (was[i] - is[i]) ** 2;
           length += was[i] ** 2;
         }
-        return removed.includes(t - 1) ? 0 : Math.sqrt(apart / length);
+        return removed.includes(token - 1) ? 0 : Math.sqrt(apart / length);
       });
     }
 
     // Words, of this picture
 
-    where = (i) => `the patch in ${place(i, this.n)}`;
+    where = (i) => t("the patch in {place}", { place: place(i, this.n) });
 
     /* The tokens that are read most. */
     most(weights, few) {
-      const name = (t) => (t ? (t - 1 === this.state.patch ? "itself" : place(t - 1, this.n)) : "CLS");
+      const name = (i) => (i ? (i - 1 === this.state.patch ? t("itself") : place(i - 1, this.n)) : "CLS");
       const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, few);
-      return best.map((t) => `${name(t)} (${percent(weights[t])})`).join("; ");
+      return best.map((i) => t("{where} ({share})", { where: name(i), share: percent(weights[i]) })).join(t("; "));
     }
 
     tell(stage = this.now) {
       const { D, L, N, P, n, size, model: { classes }, readsCls, state: { patch, removed }, result: { probs } } = this;
       const one = this.where(patch), numbers = 3 * P * P;
-      const share = (p) => `${classes[argmax(p)]}, ${percent(Math.max(...p))}`;
+      const share = (p) => t("{answer}, {share}", { answer: classes[argmax(p)], share: percent(Math.max(...p)) });
       const block = () => {
-        const first = stage.l ? "" : "In a block each token reads all tokens, then computes by itself. ";
-        const reads = removed.includes(patch) ? "its token was rubbed out"
-          : `it reads most from ${this.most(this.reads(stage.l), 3)}`;
-        return `${first}${upper(one)}: ${reads}. `
-          + (readsCls && stage.l === L - 1 ? "What it becomes here nobody reads: the head reads CLS alone."
-            : classes.length ? `If the model answered now, it would say ${share(this.answers(stage.l + 1).whole)}.` : "");
+        const reads = removed.includes(patch) ? t("{patch}: its token was rubbed out.", { patch: upper(one) })
+          : t("{patch}: it reads most from {most}.", { patch: upper(one), most: this.most(this.reads(stage.l), 3) });
+        return sentences(!stage.l && t("In a block each token reads all tokens, then computes by itself."), reads,
+          readsCls && stage.l === L - 1 ? t("What it becomes here nobody reads: the head reads CLS alone.") : classes.length
+            && t("If the model answered now, it would say {answer}.", { answer: share(this.answers(stage.l + 1).whole) }));
       };
       return {
-        photo: () => `The model gets the photograph small: ${size} × ${size} pixels of three numbers, `
-          + `${(3 * size * size).toLocaleString("en")} in all. It will see nothing else.`,
-        patches: () => `The picture is cut into ${n} × ${n} = ${N} patches of ${P} × ${P} pixels. Follow one of them, `
-          + `framed from here to the end: ${one} (both count from 0). It is ${numbers} numbers.`,
-        tokens: () => `Each patch becomes a token: a column of ${D} numbers, each a sum of ${numbers} products. Learned `
-          + "numbers for its place are added: without them, a shuffled picture would look the same. One more token, CLS, "
-          + "stands in front. It belongs to no patch, and can collect what the others hold.",
+        photo: () => t("The model gets the photograph small: {size} × {size} pixels of three numbers, {all} in all. It will see "
+          + "nothing else.", { size, all: (3 * size * size).toLocaleString("en") }),
+        patches: () => t("The picture is cut into {n} × {n} = {N} patches of {P} × {P} pixels. Follow one of them, framed from "
+          + "here to the end: {one} (both count from 0). It is {numbers} numbers.", { n, N, P, one, numbers }),
+        tokens: () => t("Each patch becomes a token: a column of {D} numbers, each a sum of {numbers} products. Learned numbers "
+          + "for its place are added: without them, a shuffled picture would look the same. One more token, CLS, stands in "
+          + "front. It belongs to no patch, and can collect what the others hold.", { D, numbers }),
         block,
-        pool: () => `One vector of ${D} numbers speaks for the picture: ${readsCls ? "the token CLS, which has read the "
-          + "patches" : `the mean of the ${N - removed.length} patches' tokens, without CLS`}.`,
-        answer: () => `The head makes ${classes.length} sums of ${D} products, one for each class, and softmax turns them `
-          + `into shares of 100 %. It says ${share(probs)}. ${this.remark(this.picture, probs)}`,
+        pool: () => (readsCls ? t("One vector of {D} numbers speaks for the picture: the token CLS, which has read the patches.", { D })
+          : t("One vector of {D} numbers speaks for the picture: the mean of the {n} patches' tokens, without CLS.", {
+            D, n: N - removed.length })),
+        answer: () => sentences(t("The head makes {n} sums of {D} products, one for each class, and softmax turns them into "
+          + "shares of 100 %. It says {answer}.", { n: classes.length, D, answer: share(probs) }), this.remark(this.picture, probs)),
       }[stage.kind]();
     }
 
@@ -228,10 +227,10 @@ window.vit.script("vit-lab.js").then(() => {
 
     toolbox() {
       const tools = this.choices(TOOLS);
-      const names = ["attention: mean of its heads", ...range(this.heads).map((k) => `attention head ${k}`)];
-      const head = select("Whose reading is shown", names, () =>
+      const names = [t("attention: mean of its heads"), ...range(this.heads).map((k) => t("attention head {k}", { k }))];
+      const head = select(t("Whose reading is shown"), names, () =>
         this.set({ head: head.selectedIndex ? head.selectedIndex - 1 : "mean" }, { keep: false }));
-      const group = { class: "row", role: "group", "aria-label": "What a press on a patch does" };
+      const group = { class: "row", role: "group", "aria-label": t("What a press on a patch does") };
       const all = h("div", group, ...this.tools.values(), head, this.undo, this.reset);
       const node = h("div", { class: "part" }, all, tools.hint);
       return { node, draw: () => {
@@ -253,10 +252,10 @@ window.vit.script("vit-lab.js").then(() => {
         if (!classes.length) return;
         const { whole, patches } = pooled ? { whole: result.probs } : this.answers(l + 1), alone = patches?.get(patch);
         shares.show(whole, result.probs);
-        const one = alone ? `Of this patch alone: ${classes[argmax(alone)]}, ${percent(Math.max(...alone))}. ` : "";
-        const late = l < this.L - 1 ? "It has not learned to answer from here." : "";
-        says.textContent = pooled ? "What the head makes of this vector."
-          : `If the model answered from these tokens (logit lens; ticks: its answer). ${one}${late}`;
+        says.textContent = pooled ? t("What the head makes of this vector.")
+          : sentences(t("If the model answered from these tokens (logit lens; ticks: its answer)."),
+            alone && t("Of this patch alone: {answer}, {share}.", { answer: classes[argmax(alone)], share: percent(Math.max(...alone)) }),
+            l < this.L - 1 && t("It has not learned to answer from here."));
       } };
     }
 
@@ -289,26 +288,26 @@ window.vit.script("vit-lab.js").then(() => {
     draw() {
       this.look();
       this.view.classList.toggle("erases", this.erases);
-      const { now, state, stages } = this, at = `${state.stage + 1} of ${stages.length}`;
-      this.heading.textContent = `${at}: ${now.name}`;
+      const { now, state, stages } = this;
+      this.heading.textContent = t("{n} of {all}: {name}", { n: state.stage + 1, all: stages.length, name: now.name });
       this.words.textContent = this.tell();
       this.steps.forEach((one, at) => {
         const changed = this.changes(stages[at]), far = changed && changed.reduce((a, b) => a + b, 0) / this.T;
         const moved = far ? `±${Math.round(100 * far)}\u00a0%` : "";
-        const short = this.L > 8 ? stages[at].name.replace("Block ", "") : stages[at].name;
+        const { l, name } = stages[at], short = l === undefined ? name : this.L > 8 ? String(l) : upper(t("block {l}", { l }));
         one.replaceChildren(h("span", {}, short), h("small", {}, moved));
-        one.setAttribute("aria-label", `${stages[at].name}${moved && `, moved by ${percent(far)}`}`);
+        one.setAttribute("aria-label", moved ? t("{name}, moved by {share}", { name, share: percent(far) }) : name);
         one.parentNode.classList.toggle("passed", at < state.stage);
         one.toggleAttribute("aria-current", at === state.stage);
       });
-      this.play.textContent = this.playing ? "Pause" : state.stage === stages.length - 1 ? "▶ Play again" : "▶ Play";
+      this.play.textContent = this.playing ? t("Pause") : state.stage === stages.length - 1 ? t("▶ Play again") : t("▶ Play");
       this.back.disabled = !state.stage;
       this.next.disabled = state.stage === stages.length - 1;
       this.undo.disabled = !this.past.length;
       this.reset.disabled = !this.touched;
       this.drawing.draw();
       this.panels.forEach((panel) => panel.draw());
-      this.say(`${this.heading.textContent}. ${this.words.textContent}`);
+      this.say(sentences(t("{heading}.", { heading: this.heading.textContent }), this.words.textContent));
     }
   }
 

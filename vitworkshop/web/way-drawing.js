@@ -3,7 +3,9 @@
 (() => {
   "use strict";
 
-  const { bars, clamp, h, note, paint, place, pointer, range, setPressed, sides, squares } = window.vitExplorer;
+  const {
+    bars, clamp, clauses, h, note, paint, place, pointer, range, sentences, setPressed, sides, squares,
+  } = window.vitExplorer;
   const SIDE = 448, FINE = 224, GAP = 3.5; // pixels: of the canvas, of the crisp picture, between patches
   const STYLE = `
     .tokens { cursor: crosshair; height: 15rem; position: relative; }
@@ -51,14 +53,15 @@
       return pointer(event, tokens).map((share, k) => clamp(Math.floor(share * sizes[k]), 0, sizes[k] - 1));
     };
     tokens.addEventListener("pointermove", (event) => {
-      const [t, i] = under(event), number = way.after(way.now)[t * way.D + i];
-      told.textContent = `${t ? place(t - 1, way.n) : "CLS"}, number ${i}: ${number.toFixed(3).replace("-", "−")}`;
+      const [token, i] = under(event), number = way.after(way.now)[token * way.D + i];
+      told.textContent = t("{token}, number {i}: {value}", { token: token ? place(token - 1, way.n) : "CLS", i,
+        value: number.toFixed(3).replace("-", "−") });
     });
     tokens.addEventListener("pointerleave", () => drawTokens());
     tokens.addEventListener("click", (event) => {
-      const [t, i] = under(event);
-      if (t) way.set({ patch: t - 1 }, { keep: false });
-      way.inside?.open([{ tokens: "embed", pool: "norm" }[way.now.kind] ?? `blocks.${way.now.l}`, t, i, 0]);
+      const [token, i] = under(event);
+      if (token) way.set({ patch: token - 1 }, { keep: false });
+      way.inside?.open([{ tokens: "embed", pool: "norm" }[way.now.kind] ?? `blocks.${way.now.l}`, token, i, 0]);
     });
 
     /* The crisp picture: of a sample from photos.js, of the reader's from the file. */
@@ -80,7 +83,8 @@
       if (kind === "block" || (changed && kind === "tokens")) {
         const weights = Array.from(changed ?? way.reads(l)).slice(1), most = Math.max(...weights) || 1;
         squares(grid.canvas, way, weights.map((w) => (moved * w) / most), { side: SIDE, picture: mosaic });
-        left.textContent = `What ${changed ? "has changed" : "it reads"}: the larger a square, the more.`;
+        left.textContent = changed ? t("What has changed: the larger a square, the more.")
+          : t("What it reads: the larger a square, the more.");
       } else {
         const from = kind === "photo" && crisp ? crisp : mosaic, part = from.width / n, cell = SIDE / n;
         const gap = { photo: 0, patches: GAP * moved }[kind] ?? GAP, context = grid.canvas.getContext("2d");
@@ -90,15 +94,15 @@
           const [x, y, wide] = [i % n, Math.floor(i / n), cell - 2 * gap];
           context.drawImage(from, x * part, y * part, part, part, x * cell + gap, y * cell + gap, wide, wide);
         });
-        left.textContent = kind === "photo" ? "The picture" : `The picture, as ${n * n} patches`;
+        left.textContent = kind === "photo" ? t("The picture") : t("The picture, as {n} patches", { n: n * n });
       }
       grid.cells.forEach((one, i) => {
         const role = kind === "photo" ? "bare" : i === state.patch ? "followed" : i === state.other ? "other" : "";
-        const did = state.removed.includes(i) ? ", rubbed out" : state.painted.includes(i) ? ", grey" : "";
+        const did = state.removed.includes(i) ? t("rubbed out") : state.painted.includes(i) && t("grey");
         one.className = `${role}${state.removed.includes(i) ? " out" : ""}`;
         setPressed(one, role === "followed" || role === "other");
-        const said = { followed: ", followed", other: ", compared" }[role] ?? "";
-        one.setAttribute("aria-label", `${place(i, n)}${said}${did}`);
+        const said = role === "followed" ? t("followed") : role === "other" && t("compared");
+        one.setAttribute("aria-label", clauses([place(i, n), said, did]));
       });
     }
 
@@ -115,35 +119,35 @@
     function drawRight() {
       const { D, T, now: { kind, l }, model: { classes } } = way, numbers = ["tokens", "block", "pool"].includes(kind);
       if (kind === "photo") {
-        paint(way.shown, small).setAttribute("aria-label", `The picture as ${way.size} by ${way.size} pixels`);
-        right.replaceChildren(note("What the model sees"), small);
+        paint(way.shown, small).setAttribute("aria-label", t("The picture as {size} by {size} pixels", { size: way.size }));
+        right.replaceChildren(note(t("What the model sees")), small);
       } else if (kind === "patches") {
-        right.replaceChildren(note("The patch: red, green and blue of each pixel"), pixels());
+        right.replaceChildren(note(t("The patch: red, green and blue of each pixel")), pixels());
       } else if (kind === "answer") {
         const all = bars(classes, way.brief ? 5 : 10);
         all.show(way.result.probs, way.touched ? way.before : undefined);
-        right.replaceChildren(note("Its answer"), all.node);
+        right.replaceChildren(note(t("Its answer")), all.node);
       } else if (numbers && tokens.parentNode !== right) right.replaceChildren(what, tokens, arcs, told);
       if (!numbers) return;
-      const when = { tokens: "before the first block", pool: "after the last norm" }[kind] ?? `after block ${l}`;
-      what.textContent = `${T} tokens ${when}: a column each, of ${D} numbers`;
-      tokens.setAttribute("aria-label", `${what.textContent}, as colours; one below, as a table`);
+      const when = { tokens: t("before the first block"), pool: t("after the last norm") }[kind] ?? t("after block {l}", { l });
+      what.textContent = t("{T} tokens {when}: a column each, of {D} numbers", { T, when, D });
+      tokens.setAttribute("aria-label", t("{textContent}, as colours; one below, as a table", { textContent: what.textContent }));
       drawTokens();
     }
 
     function drawTokens() {
       const { D, T, moved, now: { kind, l }, state: { patch, other: second, removed } } = way, wide = 100 / T;
       const shown = kind === "tokens" ? Math.ceil(moved * T) : T, numbers = way.after(way.now).slice();
-      for (let t = 0; t < T; t++) if (t >= shown || removed.includes(t - 1)) numbers.fill(0, t * D, (t + 1) * D);
-      heat(canvas, way, numbers, D, T, (i, t) => t * D + i);
+      for (let k = 0; k < T; k++) if (k >= shown || removed.includes(k - 1)) numbers.fill(0, k * D, (k + 1) * D);
+      heat(canvas, way, numbers, D, T, (i, k) => k * D + i);
       [[mine, patch], [other, second]].forEach(([frame, n]) => {
         frame.hidden = n === null;
         frame.style.cssText = `left:calc(${(1 + n) * wide}% - 2px);width:calc(${wide}% + 4px)`;
       });
-      const says = kind === "block" ? "Curves: what the framed token reads." : "Orange: above zero; blue: below.";
-      told.textContent = `${says}${way.brief ? "" : " Press a number to open it."}`;
+      told.textContent = sentences(kind === "block" ? t("Curves: what the framed token reads.")
+        : t("Orange: above zero; blue: below."), !way.brief && t("Press a number to open it."));
       const weights = kind === "block" && !removed.includes(patch) ? way.reads(l) : [], most = Math.max(...weights);
-      const context = arcs.getContext("2d"), at = (t) => ((t + 0.5) / T) * arcs.width;
+      const context = arcs.getContext("2d"), at = (k) => ((k + 0.5) / T) * arcs.width;
       [arcs.width, arcs.height] = [1040, 96];
       context.strokeStyle = getComputedStyle(way).getPropertyValue("--warm");
       weights.forEach((weight, s) => {

@@ -66,7 +66,7 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
         this.look();
         this.options = this.wanted.options;
         this.running?.stop();
-        this.running = ask("run", this.wanted, (blocks) => this.given.tell(`Block ${blocks} of ${this.L} …`));
+        this.running = ask("run", this.wanted, (blocks) => this.given.tell(t("Block {blocks} of {L} …", { blocks, L: this.L })));
         const { tokens, probs, ...tensors } = await this.running;
         for (let l = 0; l <= this.L; l++)
           tensors[l ? `blocks.${l - 1}` : "embed"] = tokens.subarray(l * this.T * this.D, (l + 1) * this.T * this.D);
@@ -112,13 +112,13 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
         super.draw();
         given.tell("");
       } catch (error) {
-        if (mine === this.asked) given.tell(error.message === "stopped" ? "Stopped." : `${error.message}.`);
+        if (mine === this.asked) given.tell(error.message === "stopped" ? t("Stopped.") : t("{message}.", error));
       }
     }
 
     foot() {
       const { name, card: { parameters } } = this.model;
-      return { node: note(`${name}: ${parameters.toLocaleString("en")} parameters.`), draw() {} };
+      return { node: note(t("{name}: {n} parameters.", { name, n: parameters.toLocaleString("en") })), draw() {} };
     }
   }
 

@@ -3,14 +3,16 @@
 (() => {
   "use strict";
 
-  const { argmax, button, folded, h, note, percent, place, pointer, range, select } = window.vitExplorer;
+  const {
+    argmax, button, clauses, folded, h, note, percent, place, pointer, range, select, upper,
+  } = window.vitExplorer;
   const FEW = 48; // products shown at first
   const BLOCK = ["norm1", "attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2",
     "mlp.fc1", "mlp.act", "mlp.fc2", "block"];
   const SAYS = { // above the row with which a part begins
-    norm1: "Attention: a query of this token meets the key of every token. The scores become weights that sum to 1; the "
-      + "values, mixed by these weights and projected, are added to the token.",
-    norm2: "MLP: the token alone, through two matrices with a bend between them; the result is added, too.",
+    norm1: t("Attention: a query of this token meets the key of every token. The scores become weights that sum to 1; the "
+      + "values, mixed by these weights and projected, are added to the token."),
+    norm2: t("MLP: the token alone, through two matrices with a bend between them; the result is added, too."),
   };
   const STYLE = `
     .rows .one { align-items: center; display: grid; gap: 0.1rem 0.8rem; grid-template-columns: 16rem 1fr;
@@ -37,16 +39,15 @@
 
   /* What the products alone do not say, by the rule that made a number. */
   const RULES = {
-    norm: ({ mean, deviation }) => `The token's mean is ${written(mean)}, its deviation ${written(deviation)}.`,
-    scores: ({ terms }) => `Each number of the query is divided by √${terms.length}, then times the key's.`,
-    softmax: ({ row, most, sum }, i) => `Here e to (${written(row[i])} − ${written(most)}), the highest score of the `
-      + `row taken off, over a sum of ${written(sum)}.`,
-    absent: () => "Its patch was rubbed out.",
-    off: () => "Its head is off.",
+    norm: ({ mean, deviation }) => t("The token's mean is {mean}, its deviation {deviation}.", { mean: written(mean), deviation: written(deviation) }),
+    scores: ({ terms }) => t("Each number of the query is divided by √{n}, then times the key's.", { n: terms.length }),
+    softmax: ({ row, most, sum }, i) => t("Here e to ({score} − {most}), the highest score of the row taken off, over a sum of "
+      + "{sum}.", { score: written(row[i]), most: written(most), sum: written(sum) }),
+    absent: () => t("Its patch was rubbed out."),
+    off: () => t("Its head is off."),
   };
 
   const written = (value) => value.toFixed(3).replace("-", "−");
-  const upper = (text) => text[0].toUpperCase() + text.slice(1);
 
   /* A tensor's block and what it is there: "blocks.3.mid" -> ["3", "mid"], "embed" -> [undefined, "embed"]. */
   const parts = (name) => {
@@ -55,7 +56,7 @@
   };
   const about = (name) => {
     const [called, says, formula, file, code, page] = window.vitSteps[parts(name)[1]];
-    return { called, says, formula, file, code, page };
+    return { called: t(called), says: t(says), formula: t(formula), file, code, page };
   };
 
   /* A tensor's letters and sizes, as chapters write them. */
@@ -83,31 +84,32 @@
 
   function inside(way) {
     const rows = h("div", { class: "rows" }), panel = h("div", { class: "number" }), told = note();
-    const which = select("Which numbers", [], () => table()), numbers = h("div", { class: "scroll" });
-    const asTable = folded("These numbers as a table", false, which, numbers);
+    const which = select(t("Which numbers"), [], () => table()), numbers = h("div", { class: "scroll" });
+    const asTable = folded(t("These numbers as a table"), false, which, numbers);
     asTable.addEventListener("toggle", () => table());
     const node = h("div", { class: "part" }, h("style", {}, STYLE), rows, panel, asTable);
     let whole = false; // whether all products of a sum are shown
 
     const perPlace = (name) => name === "patches" || name === "patch_embed";
     const alone = (name) => name === "pool" || name === "head";
-    const who = (name, t) => (perPlace(name) ? way.where(t) : t ? way.where(t - 1) : "CLS");
+    const who = (name, at) => (perPlace(name) ? way.where(at) : at ? way.where(at - 1) : "CLS");
     const row = (name, patch = way.state.patch) => (alone(name) ? 0 : perPlace(name) ? patch : 1 + patch);
     const names = () => ({ photo: [], patches: ["patches"], tokens: ["patches", "patch_embed", "embed"],
       pool: ["norm", "pool"], answer: ["pool", "head"] }[way.now.kind]
       ?? BLOCK.map((own) => `blocks.${way.now.l}${own === "block" ? "" : `.${own}`}`));
 
     /* A number in words. */
-    function called([name, t, i, head]) {
-      const [l, own] = parts(name), { D, heads } = way, d = D / heads, where = l === undefined ? "" : `, block ${l}`;
-      const what = about(name).called;
+    function called([name, at, i, head]) {
+      const [l, own] = parts(name), { D, heads } = way, d = D / heads, what = about(name).called, token = who(name, at);
+      const where = (text) => (l === undefined ? text : t("{text}, block {l}", { text, l }));
       if (own === "attn.qkv") {
-        const part = ["query", "key", "value"][Math.floor(i / D)];
-        return `number ${i % d} of the ${part} of ${who(name, t)}, head ${Math.floor((i % D) / d)}${where}`;
+        const part = [t("query"), t("key"), t("value")][Math.floor(i / D)];
+        return where(t("number {i} of the {part} of {token}, head {head}", { i: i % d, part, token, head: Math.floor((i % D) / d) }));
       }
-      if (/scores|weights/.test(own)) return `${what} of ${who(name, i)} for ${who(name, t)}, head ${head}${where}`;
-      if (name === "head") return `${what} of “${way.model.classes[i]}”`;
-      return `${what} ${i}${name === "pool" ? "" : ` of ${who(name, t)}`}${where}`;
+      if (/scores|weights/.test(own))
+        return where(t("{what} of {key} for {token}, head {head}", { what, key: who(name, i), token, head }));
+      if (name === "head") return t("{what} of “{answer}”", { what, answer: way.model.classes[i] });
+      return where(name === "pool" ? t("{what} {i}", { what, i }) : t("{what} {i} of {token}", { what, i, token }));
     }
 
     /* Opens a number; `further`: from the one that is open. */
@@ -121,15 +123,15 @@
 
     /* One row of a tensor as colours; a number of it can be pressed. */
     function strip(name, patch, head) {
-      const { wide } = shape(way, name), t = row(name, patch);
-      const values = way.row(name, t, wide, head ?? 0).map((v) => (Number.isFinite(v) ? v : 0));
+      const { wide } = shape(way, name), token = row(name, patch);
+      const values = way.row(name, token, wide, head ?? 0).map((v) => (Number.isFinite(v) ? v : 0));
       const canvas = h("canvas", { class: patch === way.state.patch ? "" : "second" });
-      const under = (event) => [name, t, Math.min(wide - 1, Math.floor(pointer(event, canvas)[0] * wide)), head ?? 0];
+      const under = (event) => [name, token, Math.min(wide - 1, Math.floor(pointer(event, canvas)[0] * wide)), head ?? 0];
       window.vitDrawing.heat(canvas, way, values, 1, wide, (_, column) => column);
       canvas.addEventListener("click", (event) => open(under(event)));
       canvas.addEventListener("pointermove", (event) => {
         const at = under(event);
-        told.textContent = `${upper(called(at))}: ${written(values[at[2]])}`;
+        told.textContent = t("{name}: {value}", { name: upper(called(at)), value: written(values[at[2]]) });
       });
       return canvas;
     }
@@ -146,7 +148,7 @@
         return begins ? h("div", {}, note(begins), row) : row;
       }));
       if (names().length) rows.prepend(told);
-      told.textContent = "Its numbers, step by step; press one to open it.";
+      told.textContent = t("Its numbers, step by step; press one to open it.");
     }
 
     function drawNumber() {
@@ -157,7 +159,7 @@
       const { value, terms, plus, rule } = made;
       const { says, formula, code, file, page } = about(at[0]), share = ({ a, b }) => Math.abs(a * b);
       const crumb = (one, k) => {
-        const text = `${about(one[0]).called} ${one[1]}, ${one[2]}`, last = k === path.length - 1;
+        const text = t("{what} {row}, {column}", { what: about(one[0]).called, row: one[1], column: one[2] }), last = k === path.length - 1;
         const back = () => way.set({ open: path.slice(0, k + 1) }, { keep: false });
         return [k ? " ▸ " : "", last ? h("b", {}, text) : button(text, back)];
       };
@@ -167,40 +169,40 @@
       const products = few.map((one) => {
         const { a, b, from, fromB } = one, tint = `${Math.round((38 * share(one)) / most)}%`;
         const colour = `color-mix(in srgb, var(${a * b > 0 ? "--warm" : "--accent"}) ${tint}, transparent)`;
-        return h("div", { class: "term", style: `background: ${colour}`, title: `product ${written(a * b)}` },
+        return h("div", { class: "term", style: `background: ${colour}`, title: t("product {product}", { product: written(a * b) }) },
           part(written(a), from), part(`× ${written(b)}`, fromB));
       });
-      const more = button(`All ${terms.length} products; these are the ${FEW} largest`, () => {
+      const more = button(t("All {n} products; these are the {FEW} largest", { n: terms.length, FEW }), () => {
         whole = true;
         drawNumber();
       });
       const sum = terms.reduce((all, { a, b }) => all + a * b, 0);
-      const first = { what: terms.length > 1 ? `sum of ${terms.length} products` : "product", value: sum };
+      const first = { what: terms.length > 1 ? t("sum of {n} products", { n: terms.length }) : t("product"), value: sum };
       const line = [...(terms.length ? [first] : []), ...plus].flatMap(({ what, value: add, from }, k) =>
-        [k ? (add < 0 ? " − " : " + ") : "", `${what} `, part(written(k ? Math.abs(add) : add), from)]);
-      const chapter = h("a", { href: page.replace("#", ".html#") }, `Chapter ${page.slice(0, 2)} explains it`);
+        [k ? (add < 0 ? " − " : " + ") : "", `${t(what)} `, part(written(k ? Math.abs(add) : add), from)]);
+      const chapter = h("a", { href: page.replace("#", ".html#") }, t("Chapter {n} explains it", { n: page.slice(0, 2) }));
       panel.append(h("p", { class: "crumbs" }, path.flatMap(crumb)), h("h4", { tabindex: "-1" }, upper(called(at))),
-        h("p", {}, `${upper(says)}: `, h("i", {}, formula), `. ${RULES[rule]?.(made, at[2]) ?? ""}`),
+        h("p", {}, t("{says}: ", { says: upper(says) }), h("i", {}, formula), t(". ") + (RULES[rule]?.(made, at[2]) ?? "")),
         h("div", { class: "terms" }, products), few.length < terms.length ? more : "",
         h("p", { class: "sum" }, ...line, " = ", h("b", {}, written(value))),
-        note(h("code", {}, at[0]), ` has the shape ${shape(way, at[0]).text}. In vitlib: `, h("code", {}, code),
-          ` (${file}). `, location.protocol === "about:" ? "" : chapter));
+        note(h("code", {}, at[0]), t(" has the shape {shape}. In vitlib: ", { shape: shape(way, at[0]).text }), h("code", {}, code),
+          t(" ({file}). ", { file }), location.protocol === "about:" ? "" : chapter));
     }
 
     /* A row of the chosen tensor as a table of buttons: for the keyboard, and for screen readers. */
     function table() {
       const name = which.value, columns = 8;
       if (!asTable.open || !name) return;
-      const { wide, sizes } = shape(way, name), t = row(name), head = way.state.head === "mean" ? 0 : way.state.head;
-      const values = way.row(name, t, wide, sizes.length > 2 ? head : 0);
+      const { wide, sizes } = shape(way, name), token = row(name), head = way.state.head === "mean" ? 0 : way.state.head;
+      const values = way.row(name, token, wide, sizes.length > 2 ? head : 0);
       const cell = (i) => {
-        const text = written(values[i]), at = [name, t, i, head];
+        const text = written(values[i]), at = [name, token, i, head];
         return exists(way, at) ? button(text, () => open(at)) : text;
       };
       const lines = range(Math.ceil(wide / columns)).map((k) => h("tr", {},
         h("th", { scope: "row" }, String(k * columns)),
         range(Math.min(columns, wide - k * columns)).map((j) => h("td", {}, cell(k * columns + j)))));
-      const caption = `${name}${alone(name) ? "" : `, ${who(name, t)}`}${sizes.length > 2 ? `, head ${head}` : ""}`;
+      const caption = clauses([name, !alone(name) && who(name, token), sizes.length > 2 && t("head {head}", { head })]);
       numbers.replaceChildren(h("table", {}, h("caption", {}, caption), h("tbody", {}, lines)));
     }
 
@@ -215,21 +217,23 @@
         const near = (s) => s && Math.max(apart(s, (i) => Math.floor(i / n)), apart(s, (i) => i % n)) < 2;
         const half = range(T).find((k) => sorted.slice(0, k + 1).reduce((a, b) => a + b, 0) >= 0.5) + 1;
         const added = (name, to) => percent(length(token(name)) / length(token(to)));
-        found["Reads most"] = way.most(reads, 4);
-        found["Half of it"] = `from ${half} of ${T - removed.length} tokens`;
-        found["Around itself"] = `${percent(reads.reduce((sum, w, s) => sum + (near(s) ? w : 0), 0))} within one patch`;
-        found["Attention adds"] = `a vector ${added(`blocks.${l}.attn.proj`, l ? `blocks.${l - 1}` : "embed")} as long as the token`;
-        found["The MLP adds"] = `one ${added(`blocks.${l}.mlp.fc2`, `blocks.${l}.mid`)} as long`;
+        found[t("Reads most")] = way.most(reads, 4);
+        found[t("Half of it")] = t("from {half} of {all} tokens", { half, all: T - removed.length });
+        found[t("Around itself")] = t("{share} within one patch", {
+          share: percent(reads.reduce((sum, w, s) => sum + (near(s) ? w : 0), 0)) });
+        found[t("Attention adds")] = t("a vector {share} as long as the token", {
+          share: added(`blocks.${l}.attn.proj`, l ? `blocks.${l - 1}` : "embed") });
+        found[t("The MLP adds")] = t("one {share} as long", { share: added(`blocks.${l}.mlp.fc2`, `blocks.${l}.mid`) });
       }
       if (other !== null) {
         const [a, b] = [patch, other].map((one) => way.after(now).subarray((1 + one) * D, (2 + one) * D));
-        found["Both patches"] = `cosine ${written(dot(a, b) / (length(a) * length(b)))}`;
+        found[t("Both patches")] = t("cosine {value}", { value: written(dot(a, b) / (length(a) * length(b))) });
       }
       const changed = way.changes(now)?.slice(1);
       if (changed) {
         const far = argmax(changed);
-        const most = `${place(far, n)} (${percent(changed[far])})`;
-        found["It has moved"] = `${percent(changed[patch])} of its length; most: ${most}`;
+        const most = t("{place} ({share})", { place: place(far, n), share: percent(changed[far]) });
+        found[t("It has moved")] = t("{share} of its length; most: {most}", { share: percent(changed[patch]), most });
       }
       return found;
     }

@@ -3,20 +3,21 @@
 (() => {
   "use strict";
   const DO = { "**": Math.pow, "*": (a, b) => a * b, "/": (a, b) => a / b, "+": (a, b) => a + b };
+  // kinds: t("a number") t("numbers") t("numbers in any order") t("a word") t("words") t("words in order") t("True or False")
   const NUMBER = "(-?(?:\\d+\\.?\\d*|\\.\\d+)(?:e[+-]?\\d+)?)";
   const flat = (x) => [x].flat(Infinity), shape = (x) => (Array.isArray(x) ? `[${x.map(shape)}]` : "");
 
   // Numbers, lists, True and False as Python writes them, with sums and products; null for anything else
   function read(text) {
-    let t = text.replace(/[−–]/g, "-").replace(/(\d)(?: - |-)(?=\d)/g, "$1+-").replace(/(\d)_(?=\d)/g, "$1");
+    let s = text.replace(/[，、；]/g, ",").replace(/（/g, "(").replace(/）/g, ")").replace(/[−–]/g, "-").replace(/(\d)(?: - |-)(?=\d)/g, "$1+-").replace(/(\d)_(?=\d)/g, "$1");
     for (const sign of ["\\*\\*", "[*/]", "\\+"]) {
       const once = RegExp(`${NUMBER}\\s*(${sign})\\s*${NUMBER}`, "i");
-      while (once.test(t)) t = t.replace(once, (_, a, doing, b) => DO[doing](+a, +b));
+      while (once.test(s)) s = s.replace(once, (_, a, doing, b) => DO[doing](+a, +b));
     }
-    t = t.replace(RegExp(NUMBER, "gi"), (n) => +n).toLowerCase().replace(/[({]/g, "[").replace(/[)}]/g, "]");
-    t = t.replace(/([\d\]])\s+(?=[-\d[])/g, "$1,").replace(/,\s*(?=\]|$)/g, "");
+    s = s.replace(RegExp(NUMBER, "gi"), (n) => +n).toLowerCase().replace(/[({]/g, "[").replace(/[)}]/g, "]");
+    s = s.replace(/([\d\]])\s+(?=[-\d[])/g, "$1,").replace(/,\s*(?=\]|$)/g, "");
     try {
-      const found = JSON.parse(`[${t}]`);
+      const found = JSON.parse(`[${s}]`);
       return flat(found).some((x) => typeof x === "string") ? null : found.length === 1 ? found[0] : found;
     } catch {
       return null;
@@ -27,7 +28,7 @@
   const bare = (word) => word.toLowerCase().replace(/(\w)['’]s\b|["'`‘’“”]/g, "$1")
     .replace(/^[\s,;.!?]+|[\s,;.!?]+$/g, "").replace(/^(the|an?|and)\s+|[\s,_-]/g, "");
   function words(typed, { kind, right: [right] }, spelled) {
-    const text = typed.replace(/[[\](){}]/g, ""), letters = text.split(/[^\w.+*/-]+/);
+    const text = typed.replace(/[[\](){}（）]/g, "").replace(/[，、；]|和/g, ","), letters = text.split(/[^\w.+*/-]+/);
     const apart = /[,;\n]| and /.test(text) ? /[,;\n]| and / : /\s+/;
     const parts = letters.every((one) => one.length < 2) ? letters : kind === "a word" ? [text] : text.split(apart);
     const found = parts.map(bare).filter(Boolean);
@@ -61,14 +62,17 @@
     const all = flat(got), want = kind.includes("word") ? right : right[0], fine = flat(want);
     const strange = Object.keys(known).length && [...all].sort().find((word) => !(word in known));
     const typed = text.split(/[,;\n]| and /).find((word) => bare(word) === strange) || String(strange);
-    if (strange) return `unknown word “${typed.trim()}”; the known ones are ${Object.values(known).join(", ")}`;
+    if (strange) return t("unknown word “{word}”; the known ones are {known}", {
+      word: typed.trim(), known: Object.values(known).join(t(", ")) });
     if (kind === "words" || kind === "numbers in any order")
-      return all.every((one) => fine.includes(one)) ? "right so far, and more belong here" : "not all belong here";
-    if (shape(got) !== shape(want)) return `expected ${kind}${kind === "numbers" ? `, ${fine.length} of them` : ""}`;
-    const way = `${Math.abs(got / want - 1) < 0.05 ? "a little " : ""}too ${got > want ? "large" : "small"}`;
+      return all.every((one) => fine.includes(one)) ? t("right so far, and more belong here") : t("not all belong here");
+    if (shape(got) !== shape(want))
+      return kind === "numbers" ? t("expected numbers, {n} of them", { n: fine.length }) : t("expected {kind}", { kind: t(kind) });
+    const near = Math.abs(got / want - 1) < 0.05, way = got > want ? near ? t("a little too large") : t("too large")
+      : near ? t("a little too small") : t("too small");
     const off = fine.filter((one, i) => one !== all[i] && !fits(all[i], [one, right[1]], kind, tol)).length;
-    if (fine.length > 1) return `${off} of ${fine.length} ${off > 1 ? "are" : "is"} wrong`;
-    return kind === "a number" ? way : "not this one";
+    if (fine.length > 1) return tn("{n} of {all} is wrong", "{n} of {all} are wrong", off, { all: fine.length });
+    return kind === "a number" ? way : t("not this one");
   }
 
   // The verdicts on what was typed, by the names of the parts
@@ -80,17 +84,18 @@
     const fit = (part, value) => got[part] !== null && fits(got[part], value, parts[part].kind, tol);
     const hit = mistakes.map(([, , values]) => given.filter((part) => part in values && fit(part, values[part])));
     const say = (part) => {
-      if (got[part] === null) return `expected ${parts[part].kind}, got “${typed[part].trim()}”`;
+      if (got[part] === null) return t("expected {kind}, got “{typed}”", { kind: t(parts[part].kind), typed: typed[part].trim() });
       const named = mistakes.flatMap(([sentence, wrong], i) => { // best are those that explain the other parts as well
         const off = wrong.filter((one) => given.includes(one)), all = off.every((one) => hit[i].includes(one));
         return hit[i].includes(part) ? [[1e4 * all + 99 * off.length - wrong.length, sentence]] : [];
       });
       const best = Math.max(...named.map(([how]) => how)), said = named.filter(([how]) => how === best);
-      return [...new Set(said.map(([, sentence]) => sentence))].join("; or ").replace(/\?; or/g, "? Or")
+      return [...new Set(said.map(([, sentence]) => sentence))].join(t("; or ")).replace(/\?; or/g, "? Or").replace(/？；/g, "？")
         || pairs.find(([, values]) => part in values && fit(part, values[part]))?.[0]
         || told(got[part], parts[part], typed[part], tol);
     };
-    return given.map((part) => [part, parts[part].right.some((x) => fit(part, x)) ? "right" : `not yet: ${say(part)}`]);
+    return given.map((part) => [part, parts[part].right.some((x) => fit(part, x)) ? t("right")
+      : t("not yet: {what}", { what: say(part) })]);
   }
   window.bookGuess = judge; // for its test
 
@@ -101,8 +106,8 @@
       const data = JSON.parse(form.querySelector("script").textContent);
       const said = judge(data, Object.fromEntries(inputs.map(({ name, value }) => [name, value])));
       const alike = said.length === inputs.length && said.every(([, what]) => what === said[0][1]);
-      const lines = alike ? [said[0][1]] : said.map(([part, what]) => `${part}: ${what}`);
-      answer.textContent = lines.join("\n") || "nothing is typed yet";
+      const lines = alike ? [said[0][1]] : said.map(([part, what]) => t("{part}: {what}", { part, what }));
+      answer.textContent = lines.join("\n") || t("nothing is typed yet");
     });
     const show = form.querySelector("[type=button]"), { lastElementChild: right } = form.nextElementSibling;
     show.addEventListener("click", () => (answer.textContent = right.textContent));

@@ -16,6 +16,7 @@
 
   // What a newcomer may say, and the book's word for it
   const SAYS = [
+    ...(window.bookSays ?? []).map(([theirs, ours]) => [RegExp(theirs, "g"), ours]), // in another language
     [/\bpositional\b/g, "position"],
     [/\bencodings?\b/g, "embedding"],
     [/\btokeni[sz](?:ers?|ing|ation|e)\b/g, "patchify"],
@@ -44,8 +45,8 @@
   const stem = (word) => word.toLowerCase().replace(/iz(?=[eia])/, "is").replace(/(?<=\p{L}{3})(?:ings?|ed|es|(?<!s)s|e)$/u, "");
   // Chapters teach; lists of sources hold every word, and the reference answers those who know a name
   const isTerm = ({ anchor }) => anchor.startsWith("term-");
-  const standing = ({ title, address }) => (/^(?:References|Bibliography)$/.test(title) ? 0.1
-    : /^(?:Exercises|Summary|Key terms)$/.test(title) ? 0.5 : /\/\d\d-/.test(address) || /^vl\./.test(field.value) ? 1
+  const standing = ({ title, address }) => (/^(?:References|Bibliography|参考文献)$/.test(title) ? 0.1
+    : /^(?:Exercises|Summary|Key terms|练习|更多练习|值得带走的|关键术语)$/.test(title) ? 0.5 : /\/\d\d-/.test(address) || /^vl\./.test(field.value) ? 1
       : /api\.html/.test(address) ? 0.3 : 0.6);
 
   const sections = window.bookSections.map((section, id) => ({ ...section, id }));
@@ -56,14 +57,14 @@
   const asked = (words) => [...new Set(words.split(/[\s\p{P}]+/u).map((word) => word.toLowerCase())
     .filter((word) => word && !SILENT.has(word)).map(stem))].sort().join(" ");
   const terms = new Map(sections.filter(isTerm).flatMap(({ title, id }) =>
-    title.split(", ").map((name) => [asked(name), id])));
+    title.split(/, |[，（）]/).filter(Boolean).map((name) => [asked(name), id])));
 
   // A section counts for more on a page with more about it; of each page the best comes before more of the same
   const find = (words) => {
     const said = SAYS.reduce((text, [theirs, ours]) => text.replace(theirs, ours), words.toLowerCase());
     const stems = [...new Set(tokenize(said).filter((word) => word && !SILENT.has(word)).map(stem))];
     const term = terms.get(asked(words)) ?? terms.get(asked(said));
-    const asks = term === undefined && /^what(?:['’]s| is| are)\b/i.test(words);
+    const asks = term === undefined && /^what(?:['’]s| is| are)\b|什么是|是什么/i.test(words);
     const found = index.search(stems.length ? stems.join(" ") : words, {
       boost: { title: 5, page: 1.5, text: 1, code: 0.4 },
       boostDocument: (id) => (asks && isTerm(sections[id]) ? 2 : standing(sections[id])),
@@ -139,11 +140,14 @@
       item.append(link, ...(section.page === section.title ? [] : [element("span", "where", section.page)]), quote);
       return item;
     }));
-    const count = hits.length === 1 ? "1 section" : `${hits.length} sections`;
+    const n = hits.length, most = { n, most: MOST };
     if (!words) status.textContent = "";
-    else if (!hits.length) status.textContent = `Nothing found for “${words}”.${near.length ? " The nearest terms:" : ""}`;
-    else status.textContent = count + (hits.length > MOST ? `; the first ${MOST} are shown${page ? "" : ", Enter shows more"}.` : " found.");
-    if (page) document.title = document.title.replace(/^.*?(?=Search —)/, words ? `${words} · ` : "");
+    else if (!n) status.textContent = near.length ? t("Nothing found for “{words}”. The nearest terms:", { words })
+      : t("Nothing found for “{words}”.", { words });
+    else status.textContent = n <= MOST ? tn("{n} section found.", "{n} sections found.", n)
+      : page ? t("{n} sections; the first {most} are shown.", most)
+        : t("{n} sections; the first {most} are shown, Enter shows more.", most);
+    if (page) document.title = document.title.replace(/^.*?(?=(?:Search|搜索) —)/, words ? `${words} · ` : "");
   };
 
   let waiting;

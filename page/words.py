@@ -1,0 +1,101 @@
+"""What the book's scripts say, and its Chinese: the catalogue `vitworkshop/words/zh.po`, in gettext's form.
+
+    python -m page.words update      brings it up to date with the scripts, and compiles `zh.mo` beside it
+
+A script says `t("It is {is}.", { is })` or, where it counts, `tn("{n} head", "{n} heads", n)` (boot.js), with plain
+literals: what is no literal is marked by a comment, `// t("fast") t("slow")`. Tables that are data are read as such. A
+message whose English has changed keeps its Chinese as *fuzzy*; until somebody has looked at it, it is shown in English,
+as is one without Chinese. `python -m page.translate check` counts both, tests warn.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from vitlib.weights import foreign
+from vitworkshop.words import FOLDER
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ("vitworkshop/web/*.js", "book/_static/*.js", "book/_static/*/*.js")
+LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+CALL = re.compile(rf"\btn?\(\s*({LITERAL}(?:\s*\+\s*{LITERAL})*)(?:,\s*({LITERAL}))?")
+
+Message = str | tuple[str, str]  # with its plural, where it counts
+
+
+def messages(script: str) -> list[Message]:
+    """What a script says."""
+    found = []
+    for call in CALL.finditer(script):
+        one, many = (
+            "".join(map(json.loads, re.findall(LITERAL, text or "")))
+            for text in call.groups()
+        )
+        found.append((one, many) if call[0].startswith("tn") else one)
+    return found
+
+
+def said() -> Iterator[tuple[str, Message]]:
+    """Every message, with the file that says it."""
+    for pattern in SCRIPTS:
+        for path in sorted(ROOT.glob(pattern)):
+            name = path.relative_to(ROOT).as_posix()
+            for message in messages(path.read_text("utf-8")):
+                yield name, message
+    steps = (ROOT / "vitworkshop/web/way-steps.js").read_text("utf-8")
+    for called, says, formula, *_ in json.loads(steps[steps.index("{") : -2]).values():
+        for message in (called, says, formula):
+            yield "vitworkshop/web/way-steps.js", message
+    for message in (*foreign.ABSENT.values(), foreign.NO_SUCH):
+        yield "vitlib/weights/foreign.py", message
+
+
+def read(language: str = "zh") -> Catalog:
+    """A language's catalogue."""
+    with (FOLDER / f"{language}.po").open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def compiled(catalog: Catalog) -> bytes:
+    """A catalogue as gettext reads it, without what is fuzzy."""
+    made = BytesIO()
+    write_mo(made, catalog)
+    return made.getvalue()
+
+
+def waiting(catalog: Catalog) -> list[Message]:
+    """What is shown in English: it has no Chinese, or that of another English (fuzzy)."""
+    return [
+        each.id
+        for each in catalog
+        if each.id and not (all(each.string) and not each.fuzzy)
+    ]
+
+
+def update(language: str = "zh") -> None:
+    """Writes a language's catalogue anew, and what is compiled of it; what nothing says any more is dropped."""
+    template, catalog = Catalog(), read(language)
+    for name, message in said():
+        template.add(message, locations=[(name, None)])
+    catalog.update(template, update_creation_date=False)
+    for message in catalog:
+        message.flags -= {"python-format", "python-brace-format"}
+    with (FOLDER / f"{language}.po").open("wb") as file:
+        write_po(file, catalog, width=0, include_lineno=False, ignore_obsolete=True)
+    (FOLDER / f"{language}.mo").write_bytes(compiled(read(language)))
+    print(f"{len(catalog)} messages, {len(waiting(catalog))} shown in English")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["update"]:
+        raise SystemExit(__doc__)
+    update()
