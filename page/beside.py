@@ -54,7 +54,6 @@ from vitworkshop.studies.rows import read_study
 
 TRACK = 150  # width of a chart, in pixels
 NEAR = 5  # points
-UNTRAINED = "untrained"  # a rival, and meant not to have learned
 NOT_YET = "not learned yet"
 EXPECTED = {SAME: "as expected", NOT_HERE: "not as expected"}
 #: change of the study `parts` -> the chapter that builds what is changed
@@ -142,6 +141,17 @@ def ours(name: str, points: dict[str, str]) -> list[Point]:
     ]
 
 
+def pictures(name: str, patterns: list[str]) -> str:
+    """The data set of these variants, which a run tells where a study has several."""
+    result = book(name)
+    found = {
+        run.get("dataset", result["dataset"])
+        for run in result["runs"]
+        if any(fnmatchcase(run["variant"], pattern) for pattern in patterns)
+    }
+    return ", ".join(sorted(one.rpartition("; ")[2] for one in found))
+
+
 def rivals(name: str, ridge: Ridge) -> list[Point]:
     """Ridge regressions on the pixels."""
     rows = []
@@ -157,15 +167,18 @@ def rivals(name: str, ridge: Ridge) -> list[Point]:
 
 
 def hardly(name: str, what: dict) -> list[str]:
-    """Which of a row's models are less than NEAR points above a ridge regression on the same pictures, or below it."""
-    if "ours" not in what:
+    """Which of a row's models are less than NEAR points above a ridge regression on the same pictures, or below it.
+
+    None where the ridge is itself what they are compared with.
+    """
+    if "ours" not in what or "own" in what:
         return []
     ridges = rivals(name, what["ridge"])
     below = {part_of(label): x for label, x, *_ in ridges}
     return [
         label
         for label, x, *_ in ours(name, what["ours"])
-        if x - below.get(part_of(label), ridges[0][1]) < NEAR and label != UNTRAINED
+        if x - below.get(part_of(label), ridges[0][1]) < NEAR
     ]
 
 
@@ -377,7 +390,7 @@ def row(name: str, what: dict) -> str:
         if "paper" in what:  # as many points to the inch
             theirs = papers(what["paper"])
             cells.append(chart(f"the paper: {what['of']}", theirs, high - low))
-        where = book(name)["dataset"].rpartition("; ")[2]
+        where = pictures(name, [*what["ours"].values()])
         cells.append(chart(f"ours: {where}, %", [*own, *ridges]))
     said = f" Hardly above the ridge, or below it: {'; '.join(near)}."
     cells.append(told(name, what) + said * ("list" in what and bool(near)))
