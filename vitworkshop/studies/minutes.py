@@ -4,8 +4,6 @@ With the same minutes of one core, what do Muon, half of the patches, bfloat16 a
 took 91 minutes, two at a time.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from vitworkshop.studies.claim import Claim
@@ -66,6 +64,5 @@ STUDY = Study(
     ),
     base=replace(QUICK, warmup=0.1, label_smoothing=0.1),
     n_train=13_000,  # 5,000 of them held out
-    source="not in the paper",
     run=run_family,
 )

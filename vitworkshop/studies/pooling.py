@@ -5,8 +5,6 @@ the paper's pre-training, or is linear. 42 runs took 114 minutes on one thread; 
 hidden layer was added later, because the better of two had been at the edge.
 """
 
-from __future__ import annotations
-
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import QUICK, Study
@@ -45,5 +43,4 @@ STUDY = Study(
     ),
     base=recipe(QUICK, epochs=8, **{"model.patch_size": 8}),
     n_train=25_000,  # 5,000 of them held out
-    source="Figure 9",
 )

@@ -3,8 +3,6 @@
 15 runs took 97 minutes on one thread.
 """
 
-from __future__ import annotations
-
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import Study
 
@@ -34,5 +32,4 @@ STUDY = Study(
         ),
     ),
     n_train=25_000,  # 5,000 of them held out
-    source="Table 8",
 )

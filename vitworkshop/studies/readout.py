@@ -4,8 +4,6 @@
 others judge. 22 runs took 76 minutes on one thread, beside other work.
 """
 
-from __future__ import annotations
-
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import run_family
@@ -32,6 +30,5 @@ STUDY = Study(
     n_train=25_000,  # 5,000 of them held out
     seeds=(0, 1, 2, 3, 4),
     choosing=100,
-    source="Figure 9",
     run=run_family,
 )

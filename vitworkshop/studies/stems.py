@@ -3,8 +3,6 @@
 Not in the paper; Xiao et al. 2021. 9 runs took 55 minutes on one thread.
 """
 
-from __future__ import annotations
-
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import Study
 
@@ -21,5 +19,4 @@ STUDY = Study(
         ),
         Claim("overlapping patches are ahead of separate ones", "overlap", "conv"),
     ),
-    source="not in the paper; Xiao et al. 2021",
 )
