@@ -11,7 +11,7 @@ FIRST = 3
 
 def ways(study: Study) -> dict[str, list[str]]:
     """Each way to train, and its variants, at the lowest rate first; what has no rate has one variant."""
-    found: dict[str, list[str]] = {}
+    found = {}
     for name in study.variants:
         found.setdefault(way_of(name), []).append(name)
     return found
@@ -56,7 +56,7 @@ def trials(study: Study, runs: list[dict]) -> list[tuple[str, int]]:
     if study.choosing is None:
         return [(name, seed) for seed in study.seeds for name in study.variants]
     every = ways(study)
-    chosen: dict[str, str] = {}
+    chosen = {}
     tried = chosen_by(runs, study.metric, study.choosing)
     scores = {name: of[study.choosing] for name, of in tried.items()}
     done = {(run["variant"], run["seed"]) for run in runs}

@@ -4,6 +4,8 @@ With the same minutes of one core, what do Muon, half of the patches, bfloat16 a
 took 91 minutes, two at a time.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from vitworkshop.studies.claim import Claim

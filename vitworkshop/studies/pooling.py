@@ -5,6 +5,8 @@ the paper's pre-training, or is linear. 42 runs took 114 minutes on one thread; 
 hidden layer was added later, because the better of two had been at the edge.
 """
 
+from __future__ import annotations
+
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import QUICK, Study

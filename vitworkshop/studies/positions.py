@@ -3,6 +3,8 @@
 15 runs took 97 minutes on one thread.
 """
 
+from __future__ import annotations
+
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import Study
 

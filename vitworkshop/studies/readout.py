@@ -4,6 +4,8 @@
 others judge. 22 runs took 76 minutes on one thread, beside other work.
 """
 
+from __future__ import annotations
+
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.families import run_family

@@ -29,7 +29,7 @@ _TEST = 2000  # test images
 def read_model(model: Any, data: Dataset, name: str) -> list[dict]:
     """Read one model at every size: a row for each method, with the difference "change" from bicubic."""
     images, labels, cfg = data.images, data.labels, model.cfg
-    rows: list[dict] = []
+    rows = []
 
     def add(method: str, size: Grid, right: Tensor, bicubic: Tensor) -> None:
         parts = {"accuracy": right, "change": right - bicubic}

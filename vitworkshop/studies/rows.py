@@ -66,5 +66,7 @@ def read_study(name: str, folder: str | Path | None = None) -> dict:
     """A study's file of results, from the book's own for None, its rows checked; see `check_rows`."""
     study, path = find(name), Path(folder or RESULTS) / f"{name}.json"
     result = read_json(path, AGAIN)
+    if "runs" not in result:
+        raise ValueError(f"{path} is of no study; {AGAIN}")
     check_rows(result["runs"], study, path)
     return result

@@ -80,8 +80,11 @@ def run_study(
             }
             runs += [seal(known | row) for row in rows]
             if progress:
-                told = f"{rows[-1]['final']}, {len(left) - 1} more runs"
-                print(f"{name}: {variant}, seed {seed}: {told}", flush=True)
+                print(
+                    f"{name}: {variant}, seed {seed}: {rows[-1]['final']}, "
+                    f"{len(left) - 1} more runs",
+                    flush=True,
+                )
 
 
 def prepare(

@@ -10,6 +10,8 @@ the best of two, and then of three, had been at an edge, or level with it, and w
 96 runs took 278 minutes on one thread.
 """
 
+from __future__ import annotations
+
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import QUICK, Study, at_rates

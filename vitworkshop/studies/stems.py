@@ -3,6 +3,8 @@
 Not in the paper; Xiao et al. 2021. 9 runs took 55 minutes on one thread.
 """
 
+from __future__ import annotations
+
 from vitworkshop.studies.claim import Claim
 from vitworkshop.studies.study import Study
 

@@ -68,11 +68,12 @@ def train_variant(
     variant: str,
     seed: int,
     job: Job,
-    look: Callable[[Any, dict], float] | None = None,
+    look: Any = None,
 ) -> list[dict]:
     """Train one variant with one seed, or go on with it.
 
-    A variant with "n_train" sees that many images; see `draw_images`. `look` reads an accuracy of the model otherwise.
+    A variant with "n_train" sees that many images; see `draw_images`. `look` is a function of the model
+    and what its row ends with, and gives another accuracy.
     """
     changes = dict(study.variants[variant])
     data = draw_images(job.data, changes.pop("n_train", None), seed)

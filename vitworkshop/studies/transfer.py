@@ -80,7 +80,7 @@ def probe(
 
 def _run(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
     """One source with one seed: its pre-training, what begins with it, its features."""
-    rows: list[dict] = []
+    rows = []
     base, scratch = replace(job.base, seed=seed), variant == "scratch"
     task, val = of_classes(job.data, KNOWN), of_classes(job.val, KNOWN)
     few = Dataset(*split_validation(task.images, task.labels, PICTURES, seed)[1])
