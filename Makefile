@@ -61,8 +61,9 @@ serve: book  ## build the book and show it at http://localhost:8000
 pdf: book  ## write the whole book as one PDF (needs Chrome or Chromium)
 	@$(BIN)/python -m tools.pdf
 
-lab: $(STAMP)  ## open the notebooks in JupyterLab
-	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=book
+lab: $(STAMP)  ## write the chapters into notebooks/, for you to change, and open them in JupyterLab
+	@$(if $(SOURCES),:,$(BIN)/python -m tools.notebooks $(ZH))
+	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=$(if $(SOURCES),book,notebooks)
 
 venv: $(STAMP)  ## only set up the virtual environment
 	@echo "The virtual environment is at $(VENV): activate it with  . $(BIN)/activate"
