@@ -71,7 +71,7 @@ def _graded(submissions: list[Submission], images: Tensor, labels: Tensor) -> li
     known: dict[str, list[Tensor]] = {}
     for each in tqdm(submissions, "capstone"):
         result = Result(None, "missing")
-        row = Row(each.key, {"capstone": result}, file=each.name)
+        row = Row(each.key, {"capstone": result}, file=each.files[-1].top)
         rows.append(row)
         try:
             model, raw = _model(each.files)

@@ -117,16 +117,15 @@ def grade(
     def one(submission: Submission) -> Row:
         file = out / "students" / f"{slug(submission.key)}.json"
         mark = hashlib.sha256(about + submission.digest.encode()).hexdigest()
-        row = Row(submission.key, {}, file=submission.name)
         # else it is graded once more
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            before = read_json(file, "")
-            if before["mark"] == mark:
-                kept = before["results"].items()
-                row.results = {key: Result(**result) for key, result in kept}
-                row.problem, row.same = before["problem"], before["same"]
-                if again not in {result.kind for result in row.results.values()}:
-                    return row
+            kept = read_json(file, "")
+            results = kept["results"].items()
+            kept["results"] = {key: Result(**result) for key, result in results}
+            old = {result.kind for result in kept["results"].values()}
+            if kept.pop("mark") == mark and again not in old:
+                return Row(**kept)
+        row = Row(submission.key, {}, file=submission.files[-1].top)
         room = rooms.pop()
         try:
             with _ONE:
@@ -135,13 +134,10 @@ def grade(
             row.problem, row.same = submission.problem, hashlib.sha256(text).hexdigest()
             answers = Answers(submission.cells, work)
             for key, task in work.tasks.items():
-                exercise = exercises.get(key)
                 row.results[key] = _graded(
-                    submission, answers, key, task, exercise, room
+                    submission, answers, key, task, exercises.get(key), room
                 )
-            results = {key: asdict(result) for key, result in row.results.items()}
-            kept = {"problem": row.problem, "same": row.same, "mark": mark}
-            write_json(file, kept | {"results": results})
+            write_json(file, asdict(row) | {"mark": mark})
         except (OSError, MemoryError) as error:
             # costs this student alone, until the next run
             row.problem = printable(f"not graded, run again: {error}")

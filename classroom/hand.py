@@ -40,11 +40,14 @@ def read_hand(path: Path, work: Homework) -> Sheet:
 
 def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
     """Put a person's points and words into the rows, and a row into the file for whatever waits; what is odd."""
-    own: dict[str, list[dict[str, str]]] = {}
-    for line in sheet.rows:
-        own.setdefault(short_id(line["student"]), []).append(line)
+    keys = {short_id(row.key) for row in graded.rows}
+    new = []
     for row in graded.rows:
-        lines = own.pop(short_id(row.key), [])
+        lines = [
+            line
+            for line in sheet.rows
+            if short_id(line["student"]) == short_id(row.key)
+        ]
         for key, result in row.results.items():
             mark = result.digest or "none"
             mine = [line for line in lines if line["key"] == key]
@@ -61,8 +64,13 @@ def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
                     f"look again: the answer is another than the one that got {old[-1]}"
                 )
             if key in row.open and not fits:
-                told = (row.key, row.name, f"task {key}", "", "", mark)
-                sheet.rows.append(dict(zip(COLUMNS, told, strict=True)))
-    rows = [[row.get(column, "") for column in sheet.columns] for row in sheet.rows]
+                told = {"student": row.key, "name": row.name, "task": f"task {key}"}
+                new.append(told | {"answer": mark})
+    lines = [*sheet.rows, *new]
+    rows = [[line.get(column, "") for column in sheet.columns] for line in lines]
     write_atomic(path, table([sheet.heads, *rows], sheet.delimiter))
-    return [f"in hand.csv, and nobody's: {shown(who)}" for who in own]
+    return [
+        f"in hand.csv, and nobody's: {shown(line['student'])}"
+        for line in sheet.rows
+        if short_id(line["student"]) not in keys
+    ]

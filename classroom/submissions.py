@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from classroom.names import CANVAS, shown, whose
 from vitlib.files import printable
@@ -30,7 +30,22 @@ class File:
 
     name: str  # with "/" between folders
     date: tuple[float, ...]
-    read: Callable[[], bytes]
+    open: Callable[[], contextlib.AbstractContextManager]
+
+    @property
+    def top(self) -> str:
+        """The file or folder in which a student handed it in."""
+        return self.name.partition("/")[0]
+
+    def read(self) -> bytes:
+        """Its bytes; refuses what is too large."""
+        with self.open() as file:
+            raw = file.read(MOST + 1)
+        if len(raw) > MOST:
+            raise ValueError(
+                f"expected at most {MOST / 1e6:g} MB, got more: clear its outputs"
+            )
+        return raw
 
 
 @dataclass
@@ -42,11 +57,6 @@ class Submission:
     problem: str = ""
     several: bool = False  # notebooks with tasks of it
     cells: list[Cell] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """What was handed in is called: a file or a folder."""
-        return self.files[-1].name.partition("/")[0]
 
     @property
     def digest(self) -> str:
@@ -82,7 +92,9 @@ class Submission:
                 f"it has the tasks of homework {', '.join(sorted(others))}, not of {homework}"
             )
         if best < 0 and not problems:
-            problems.append(f"no notebook in {shown(self.name)}: hand in the .ipynb")
+            problems.append(
+                f"no notebook in {shown(self.files[-1].top)}: hand in the .ipynb"
+            )
         self.problem = printable("; ".join(problems))[:1000]
 
 
@@ -108,12 +120,10 @@ def handed_in(path: Path) -> list[File]:
 def find(files: list[File], people: Iterable[str]) -> list[Submission]:
     """What each of `people`, by their ids, handed in; what nobody of them did comes after it, by its own name."""
     there = [file for file in files if not HIDDEN.search(file.name)]
-    tops = [file.name.partition("/")[0] for file in there]
-    owners = whose([*dict.fromkeys(tops)], people)
+    owners = whose([file.top for file in there], people)
     found: dict[str, Submission] = {}
     for file in sorted(there, key=_order):
-        top = file.name.partition("/")[0]
-        for key in owners[top] or [shown(top)]:
+        for key in owners[file.top] or [shown(file.top)]:
             found.setdefault(key, Submission(key, [])).files.append(file)
     if not found:
         raise ValueError(
@@ -130,26 +140,19 @@ def _order(file: File) -> tuple[int, tuple[float, ...], str]:
 
 
 def pieces(files: list[File], wanted: re.Pattern) -> list[File]:
-    """The files `wanted`, also those in zips; of a zip that cannot be opened itself, for its reader to say why."""
+    """The files `wanted`, also those in zips that can be opened: so many at most, the newest last."""
     found = []
-    some = [file for file in files if wanted.search(file.name) or ZIP.search(file.name)]
-    for file in some[-FILES:]:
+    for file in files:
         if not ZIP.search(file.name):
             found.append(file)
             continue
-        try:
+        with contextlib.suppress(ValueError, OSError):
             raw = file.read()
-            inner = (
-                _packed(io.BytesIO(raw)) if raw.count(b"PK\1\2") < PACKED else [file]
-            )
-        except (ValueError, OSError):
-            inner = [file]
-        found += [
-            each
-            for each in sorted(inner, key=_order)[-FILES:]
-            if each is file or wanted.search(each.name) and not HIDDEN.search(each.name)
-        ]
-    return found
+            # of so many entries the table alone would hold us up
+            if raw.count(b"PK\1\2") < PACKED:
+                found += sorted(_packed(io.BytesIO(raw)), key=_order)
+    some = [each for each in found if wanted.search(each.name)]
+    return [each for each in some if not HIDDEN.search(each.name)][-FILES:]
 
 
 def _packed(source: Path | BinaryIO) -> list[File]:
@@ -162,10 +165,10 @@ def _packed(source: Path | BinaryIO) -> list[File]:
         ]
 
 
-def _taken(source: Path | BinaryIO, info: zipfile.ZipInfo) -> bytes:
+@contextlib.contextmanager
+def _taken(source: Path | BinaryIO, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
     with _opened(source) as archive, archive.open(info) as file:
-        raw = file.read(MOST + 1)
-    return _limited(raw)
+        yield file
 
 
 @contextlib.contextmanager
@@ -179,21 +182,11 @@ def _opened(source: Path | BinaryIO) -> Iterator[zipfile.ZipFile]:
         ) from None
 
 
-def _plain(path: Path) -> bytes:
-    """A file's bytes; refuses links, pipes and devices."""
+def _plain(path: Path) -> BinaryIO:
+    """A file; refuses links, pipes and devices."""
     if path.is_symlink() or not path.is_file():
         raise ValueError("expected a file, got a link or a device: hand in the file")
-    with path.open("rb") as file:
-        raw = file.read(MOST + 1)
-    return _limited(raw)
-
-
-def _limited(raw: bytes) -> bytes:
-    if len(raw) > MOST:
-        raise ValueError(
-            f"expected at most {MOST / 1e6:g} MB, got more: clear its outputs"
-        )
-    return raw
+    return path.open("rb")
 
 
 def _cells(raw: bytes) -> list[Cell]:
