@@ -135,11 +135,9 @@ def test_of_two_cells_for_a_task_the_last_counts():
     cells = [("code", text) for text in (right("1.1"), last, "### Answer 1.5\n…\nA")]
     cells += [("raw", "B"), ("markdown", "### Answer 1.6\nC"), ("code", "x = 1")]
     answers = Answers([("markdown", "### Answer 1.5\nOld"), *cells], homework(1))
-    assert [i for i, _ in answers.code("1.1", "snake", lambda images, P: 0).cells] == [
-        0,
-        2,
-        3,
-    ]
+    found = answers.code("1.1", "snake", lambda images, P: 0)
+    assert [i for i, _ in found.cells] == [0, 2, 3, 7] and found.text == last
+    assert found.odd == "snake is defined in cells 2 and 3, the last of which counts"
     assert [answers.words(number).text for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 
