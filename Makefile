@@ -64,7 +64,7 @@ lab: $(STAMP)  ## write the chapters into notebooks/, for you to change, and ope
 venv: $(STAMP)  ## only set up the virtual environment
 	@echo "The virtual environment is at $(VENV): activate it with  . $(BIN)/activate"
 
-clean:  ## delete what was built (the virtual environment stays)
+clean:  ## delete what was built (the virtual environment and notebooks/ stay)
 	@rm -rf _build build class *.egg-info .pytest_cache .ruff_cache .hypothesis
 	@find vitlib vitworkshop tests tools page book classroom -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Deleted _build, class and caches. To delete the virtual environment as well: rm -rf $(VENV)"
