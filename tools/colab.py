@@ -3,7 +3,7 @@
     python -m tools.colab           (or: make colab; with zh, the chapters are Chinese: make colab LANGUAGE=zh)
 
 Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it;
-_build/colab has them in plain Markdown.
+_build/colab has them as these hosts can show them.
 """
 
 from __future__ import annotations

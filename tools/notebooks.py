@@ -2,7 +2,7 @@
 
     python -m tools.notebooks           (or: make lab, which opens them, too; with zh, they are Chinese)
 
-notebooks/.written.json holds the digest of each file as it was written. A file that still has it is renewed; beside any
+notebooks/.written.json holds the digest of each chapter as it was written. One that still has it is renewed; beside any
 other the new edition is laid as 05-attention.new.ipynb, and that is said. A file that is gone is written again.
 """
 
@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import nbformat
+
 from page import edition
 from page.address import ROOT, chapters
 from tools.plain import plain_notebook, text_of
@@ -23,9 +25,14 @@ from tools.plain import plain_notebook, text_of
 FOLDER = ROOT / "notebooks"
 
 
-def digest(text: bytes) -> str:
-    """By which a file is known again."""
-    return hashlib.sha256(text).hexdigest()
+def digest(text: str) -> str:
+    """By which a chapter is known again: its cells and what they printed, as opening it alone changes neither."""
+    try:
+        cells = nbformat.reads(text, 4).cells
+    except ValueError:  # no notebook any more
+        return text
+    seen = [(each.cell_type, each.source, each.get("outputs")) for each in cells]
+    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
 
 
 def places(path: Path) -> Iterator[Path]:
@@ -44,9 +51,9 @@ def put(path: Path, text: str) -> None:
 
 def renew(path: Path, text: str, written: dict[str, str]) -> Path | None:
     """Puts a chapter where nothing of the reader's is lost; where it lies now, None if it was there before."""
-    new = digest(text.encode())
+    new = digest(text)
     for place in places(path):
-        there = digest(place.read_bytes()) if place.exists() else None
+        there = digest(place.read_text("utf-8")) if place.exists() else None
         if new in (there, there and written.get(place.name)):
             written[place.name] = new
             return None

@@ -29,8 +29,8 @@ BOX = re.compile(
 OPTIONS = re.compile(r"\A(?::[\w-]+:.*\n)+\n*")
 EXERCISE = re.compile(r"^`{3,}\{exercise(?:-start)?\} *(.*)\n:label: *(\S+)\n", re.M)
 SOLUTION = re.compile(  # whole, or where it begins in a cell of its own
-    r"^````\{solution\} (\S+)\n(?::.*\n)*(.*?)^````\n*"
-    r"|^````\{solution-start\} (\S+)\n(?::.*\n)*````\n(.*)",
+    r"^````\{solution\} (\S+)\n(?::[^\n]*\n)*(.*?)^````\n*"
+    r"|^````\{solution-start\} (\S+)\n(?::[^\n]*\n)*````\n(.*)",
     re.M | re.S,
 )
 SOLVED = re.compile(r"^```\{solution-end\}\n```\n*", re.M)
@@ -140,10 +140,10 @@ def names(language: str) -> dict[str, tuple[str, str]]:
         text, name = edition.page(page, language), f"{page.stem}.html"
         title = re.search(r"^# (.+)$", text, re.M)
         called = words["page"].format(title[1] if title else page.stem)
-        found[page.stem] = called, name
         found |= {
             label: (title, f"{name}#{label}") for label, title in heading.findall(text)
         }
+        found[page.stem] = called, name
     for page in sorted(BOOK.glob("*.ipynb")):
         cells, chapter = edition.notebook(page, language)["cells"], int(page.stem[:2])
         text = "\n\n".join(
