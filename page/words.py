@@ -1,19 +1,26 @@
-"""What the book's scripts say, and its Chinese: the catalogue `vitworkshop/words/zh.po`, in gettext's form.
+"""What the book's code says, and its Chinese: the catalogue `vitworkshop/words/zh.po`, in gettext's form.
 
-    python -m page.words update      brings it up to date with the scripts, and compiles `zh.mo` beside it
+    python -m page.words update      brings it up to date with what is said, and compiles what is read beside it
 
-A script says `t("It is {is}.", { is })` or, where it counts, `tn("{n} head", "{n} heads", n)` (boot.js), with plain
-literals: what is no literal is marked by a comment, `// t("fast") t("slow")`. Tables that are data are read as such. A
-message whose English has changed keeps its Chinese as *fuzzy*; until somebody has looked at it, it is shown in English,
-as is one without Chinese. `python -m page.translate check` counts both, tests warn.
+A script says `t("It is {is}.", { is })` or, where it counts, `tn("{n} head", "{n} heads", n)` (boot.js), Python that
+writes pages `t("It is {is}.", is=is)`, with plain literals: what is no literal is marked by a comment in a script, `//
+t("fast") t("slow")`. Tables that are data are read as such. Two places keep what stands in the catalogue under their
+names, where people put it: `figures`, labels that notebooks draw and print, in which a field stands for any text; and
+`sphinx`, what Sphinx and its theme have no Chinese for.
+
+A message whose English has changed keeps its Chinese as *fuzzy*; until somebody has looked at it, it is shown in
+English, as is one without Chinese. `python -m page.translate check` counts both, tests warn.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
+from html import escape, unescape
 from io import BytesIO
 from pathlib import Path
 
@@ -22,14 +29,75 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from vitlib.weights import foreign
-from vitworkshop.words import FOLDER
+from vitworkshop.words import FOLDER, table
 
 ROOT = Path(__file__).resolve().parents[1]
+COMPILED = {"": "", "-scripts": (".js", "foreign.py")}  # for Python, and for pages
+KEPT = {"figures", "sphinx"}  # what the catalogue itself lists
 SCRIPTS = ("vitworkshop/web/*.js", "book/_static/*.js", "book/_static/*/*.js")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 CALL = re.compile(rf"\btn?\(\s*({LITERAL}(?:\s*\+\s*{LITERAL})*)(?:,\s*({LITERAL}))?")
 
+# a text in an SVG, and one in a cell of a table, without what makes it lean
+DRAWN = re.compile(r"(?<=>)[^<>]*[A-Za-z][^<>]*(?=</(?:text|tspan)>|<tspan)")
+CELL = re.compile(r"(?:(?<=\| )|(?<=\| \*))[^ |*\n][^|*\n]*(?=\*? \|)")
+
 Message = str | tuple[str, str]  # with its plural, where it counts
+known: dict[str, str] = {}  # English -> the language of the pages that are built
+
+
+def speak(language: str) -> None:
+    """Chooses the language of the pages, "en" or "zh"."""
+    known.clear()
+    if language != "en":
+        known.update(table(language))
+
+
+def t(text: str, **fields: object) -> str:
+    """A text in the language of the pages, with its fields filled in."""
+    said = known.get(text, text)
+    return said.format(**fields) if fields else said
+
+
+@cache
+def labels(language: str) -> list[tuple[re.Pattern, str]]:
+    """What notebooks draw and print, whole labels first, and how another language says it."""
+    found = [
+        (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(one.id))), one)
+        for one in sorted(read(language), key=lambda one: str(one.id).count("{"))
+        if "figures" in dict(one.locations)
+    ]
+    return [(pattern, str(one.string)) for pattern, one in found if one.string]
+
+
+def label(text: str, language: str = "zh") -> str:
+    """A label of a drawing or a table in another language, or as it is."""
+    said = (
+        said.format(**found.groupdict()) if "{" in said else said
+        for pattern, said in labels(language)
+        if (found := pattern.fullmatch(text))
+    )
+    return next(said, text)
+
+
+def exchange(data: dict[str, str]) -> None:
+    """Exchanges the labels in what a cell gave out: those of drawings, and of tables."""
+
+    def drawn(found: re.Match) -> str:
+        return escape(label(" ".join(unescape(found[0]).split())), quote=False)
+
+    ways = {"image/svg+xml": (DRAWN, drawn)}
+    ways["text/markdown"] = (CELL, lambda found: label(found[0]))
+    for kind in ways.keys() & data.keys():
+        data[kind] = re.sub(*ways[kind], data[kind])
+
+
+def calls(module: str) -> Iterator[str]:
+    """What a module says."""
+    for node in ast.walk(ast.parse(module)):
+        match node:
+            case ast.Call(ast.Name("t"), [ast.Constant(str(text)), *_]):
+                yield text
 
 
 def messages(script: str) -> list[Message]:
@@ -51,6 +119,13 @@ def said() -> Iterator[tuple[str, Message]]:
             name = path.relative_to(ROOT).as_posix()
             for message in messages(path.read_text("utf-8")):
                 yield name, message
+    for path in sorted(ROOT.glob("page/*.py")):
+        for text in calls(path.read_text("utf-8")):
+            yield path.relative_to(ROOT).as_posix(), text
+    yield from data()
+    for message in read():
+        for name in KEPT & {name for name, _ in message.locations}:
+            yield name, message.id
     steps = (ROOT / "vitworkshop/web/way-steps.js").read_text("utf-8")
     for called, says, formula, *_ in json.loads(steps[steps.index("{") : -2]).values():
         for message in (called, says, formula):
@@ -59,16 +134,37 @@ def said() -> Iterator[tuple[str, Message]]:
         yield "vitlib/weights/foreign.py", message
 
 
+def data() -> Iterator[tuple[str, str]]:
+    """What pages show that is data, with the file that holds it or says it."""
+    from page import beside, clinic, guess, map, numbers  # here: all of them say `t`
+
+    sources = {
+        "page/map.py": map.said(),
+        "page/numbers.py": numbers.said(),
+        "page/beside.py": beside.said(),
+        "page/guess.py": guess.said(),
+        "page/clinic.py": clinic.said(),
+    }
+    for name, texts in sources.items():
+        for text in texts:
+            if re.search("[A-Za-z]{2}", text):
+                yield name, text
+
+
 def read(language: str = "zh") -> Catalog:
     """A language's catalogue."""
     with (FOLDER / f"{language}.po").open("rb") as file:
         return read_po(file, locale=language)
 
 
-def compiled(catalog: Catalog) -> bytes:
-    """A catalogue as gettext reads it, without what is fuzzy."""
-    made = BytesIO()
-    write_mo(made, catalog)
+def compiled(catalog: Catalog, ending: str | tuple[str, ...] = "") -> bytes:
+    """A catalogue as gettext reads it, without what is fuzzy: what files say whose names end so."""
+    part, made = Catalog(catalog.locale, header_comment=""), BytesIO()
+    part.mime_headers = catalog.mime_headers
+    for one in catalog:
+        if not one.id or any(name.endswith(ending) for name, _ in one.locations):
+            part[one.id] = one
+    write_mo(made, part)
     return made.getvalue()
 
 
@@ -91,7 +187,8 @@ def update(language: str = "zh") -> None:
         message.flags -= {"python-format", "python-brace-format"}
     with (FOLDER / f"{language}.po").open("wb") as file:
         write_po(file, catalog, width=0, include_lineno=False, ignore_obsolete=True)
-    (FOLDER / f"{language}.mo").write_bytes(compiled(read(language)))
+    for name, ending in COMPILED.items():
+        (FOLDER / f"{language}{name}.mo").write_bytes(compiled(read(language), ending))
     print(f"{len(catalog)} messages, {len(waiting(catalog))} shown in English")
 
 
