@@ -420,7 +420,7 @@ def glance() -> str:
 
 def said() -> Iterator[str]:
     """What rows and charts take from data."""
-    yield from (NOT_YET, *EXPECTED.values(), SAME, WITHIN, NOT_HERE, OPEN, UNTRAINED)
+    yield from (NOT_YET, *EXPECTED.values(), SAME, WITHIN, NOT_HERE, OPEN)
     yield from (*ORDER, "ridge on pixels")
     text = (ROOT / "book" / "beside.md").read_text(encoding="utf-8")
     yield from (title for title, *_ in FIRST.findall(text))

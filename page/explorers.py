@@ -145,6 +145,6 @@ def setup(app) -> None:
     known = {"data-models": " ".join(MODELS), "data-explorers": names, **first}
     if app.config.language == "zh_CN":
         app.add_js_file(f"{FOLDER}/words.js", priority=300, defer="defer")
-    app.add_js_file(f"{FOLDER}/boot.js", priority=400, defer="defer", **known)
+    app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
     app.connect("html-page-context", size_stills)
     app.connect("build-finished", write_scripts)

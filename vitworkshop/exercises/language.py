@@ -13,15 +13,15 @@ from functools import cache
 from pathlib import Path
 
 from vitlib.checks import check_choice
+from vitworkshop.words import CHOSEN as _CHOSEN
 
 __all__ = ["language"]
 
 ZH = Path(__file__).with_name("zh")
-_CHOSEN = {"language": "en"}
 
 
 def language(name: str | None = None) -> str:
-    """The language in which `vl.check` and `vl.hint` answer: "en" at first, or the `name` given here, "en" or "zh".
+    """The language of `vl.check`, `vl.hint` and `vl.explore`: "en" at first, or the `name` given here, "en" or "zh".
 
     Raises:
         ValueError: If it is another name.

@@ -6,8 +6,9 @@ import gettext
 from functools import cache
 from pathlib import Path
 
-__all__ = ["FOLDER", "table"]
+__all__ = ["CHOSEN", "FOLDER", "table"]
 
+CHOSEN = {"language": "en"}  # by `vl.language`
 FOLDER = Path(__file__).parent  # zh.po, which people write, and zh.mo, which is read
 
 
