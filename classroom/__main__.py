@@ -48,10 +48,11 @@ def _run(args: argparse.Namespace) -> None:
     out = Path(f"{str(args.folder.resolve()).removesuffix('.zip')}-grades")
     check_out_of_reach(Path(__file__).parent, args.folder, out)
     work = homework(args.homework) if args.command == "grade" else capstone.WORK
-    # what a person wrote comes before the long part
-    people = roster.read_roster(args.roster) if args.roster else roster.Roster()
-    words = hand.read_hand(out / "hand.csv", work)
     files = handed_in(args.folder)
+    names = [file.name for file in files]
+    # what a person wrote comes before the long part
+    people = roster.read_roster(args.roster, names) if args.roster else roster.Roster()
+    words = hand.read_hand(out / "hand.csv", work)
     if args.command == "grade":
         graded = grade(files, work, out, people.people, args.again)
     else:

@@ -26,9 +26,12 @@ class Roster:
     platform: str = ""  # whose table it is
 
 
-def read_roster(path: Path) -> Roster:
-    """A roster; refuses one without ids or names, or with two rows for one id."""
-    sheet = read_sheet(path, ())
+def read_roster(path: Path, handed_in: Iterable[str] = ()) -> Roster:
+    """A roster, in the letters in which its names are those of what was handed in.
+
+    Refuses one without ids or names, or with two rows for one id.
+    """
+    sheet = read_sheet(path, known=handed_in)
     found = Roster({}, sheet)
     for column, platform in (("identifier", "moodle"), ("sis login id", "canvas")):
         if column in sheet.columns:

@@ -1,5 +1,6 @@
-"""Tables as spreadsheets write them, and as they may read them."""
+"""Tables as spreadsheets write them, in whatever language, and as they may read them."""
 
+import contextlib
 import csv
 import io
 import re
@@ -8,6 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+OLD = ("gb18030", "big5", "shift_jis", "cp1252")
+# in cp1252: what no language of Europe writes, three such letters in a row or two that touch no other
+STRANGE = re.compile(
+    r"[^\x00-\x7f€–—‘’“”„…]{3}|(?<![a-zA-Z])[^\x00-\x7f€–—‘’“”„…]{2}(?![a-zA-Z])"
+)
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -21,14 +28,21 @@ class Sheet:
     delimiter: str
 
 
-def read_sheet(path: Path, needed: Iterable[str] = ()) -> Sheet:
-    """A table in UTF-8 with commas, semicolons or tabs; refuses what lacks a column."""
+def read_sheet(
+    path: Path, needed: Iterable[str] = (), known: Iterable[str] = ()
+) -> Sheet:
+    """A table with commas, semicolons or tabs, in whatever letters; refuses what lacks a column.
+
+    Where several kinds of letters could be meant, it is those in which names that are `known` stand there.
+    """
+    raw = path.read_bytes()
+    encoding = next(
+        (name for mark, name in MARKS.items() if raw.startswith(mark)), "utf-8"
+    )
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = raw.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError:
-        raise ValueError(
-            f"expected {path} in UTF-8, got other letters; save it as CSV UTF-8"
-        ) from None
+        text = _decoded(raw, path, known)
     text = re.sub(r"^sep=.\r?\n", "", text)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -52,6 +66,23 @@ def read_sheet(path: Path, needed: Iterable[str] = ()) -> Sheet:
             row = dict.fromkeys(columns, "") | dict(zip(columns, plain, strict=False))
             rows.append(row | {"row": str(number)})
     return Sheet(columns, head, rows, delimiter)
+
+
+def _decoded(raw: bytes, path: Path, known: Iterable[str]) -> str:
+    """The text of a file in an encoding of before Unicode."""
+    texts = {}
+    for name in OLD:
+        with contextlib.suppress(UnicodeDecodeError):
+            texts[name] = raw.decode(name)
+    parts = {*re.findall(r"[^\W\d_a-zA-Z]+", " ".join(known))}
+    fits = {name: sum(part in text for part in parts) for name, text in texts.items()}
+    best = [name for name in fits if fits[name] == max(fits.values())]
+    if "cp1252" in best and not any([*fits.values(), STRANGE.search(texts["cp1252"])]):
+        best = ["cp1252"]
+    if len(best) != 1:
+        got = f"letters of several kinds ({', '.join(best)})"
+        raise ValueError(f"expected {path} in UTF-8, got {got}; save it as CSV UTF-8")
+    return texts[best[0]]
 
 
 def table(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> bytes:

@@ -10,6 +10,7 @@ from classes import mistaken, notebook
 
 from classroom.__main__ import main
 from classroom.names import whose
+from classroom.roster import read_roster
 from classroom.sheet import read_sheet
 
 PEOPLE = {
@@ -200,6 +201,30 @@ def test_moodle_and_back(tmp_path, notebooks):
 def test_whose_a_file_is(name, ids):
     people = dict.fromkeys(["1234", "1235", "s777", "1"], "")
     assert whose([name], people) == {name: ids}
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8", "utf-8-sig", "utf-16", "gb18030", "big5", "shift_jis", "cp1252"],
+)
+def test_a_roster_is_read_in_the_letters_in_which_its_names_are_those_of_the_files(
+    tmp_path, encoding
+):
+    names = {"cp1252": "Müller, Jörg", "shift_jis": "佐藤 みどり", "big5": "陳 慧玲"}
+    name = names.get(encoding, "王 芳")
+    path = tmp_path / "class.csv"
+    path.write_bytes(f'id;name\n1234;"{name}"\n'.encode(encoding))
+    files = [f"{name}_1234_assignsubmission_file_a"]
+    assert read_roster(path, files).people["1234"]["name"] == name
+
+
+@pytest.mark.errors
+def test_letters_that_may_be_several_are_asked_for(tmp_path):
+    path = tmp_path / "class.csv"
+    path.write_bytes("id,name\n1234,王芳\n1235,李娜\n".encode("gb18030"))
+    asked = "got letters of several kinds .*gb18030.*save it as CSV UTF-8"
+    with pytest.raises(ValueError, match=asked):
+        read_roster(path, ["1234.ipynb"])
 
 
 def test_without_a_roster_ids_are_the_platforms():
