@@ -1,19 +1,22 @@
-"""What the book's scripts say, and its Chinese: the catalogue `vitworkshop/words/zh.po`, in gettext's form.
+"""What scripts and exercises say, and its Chinese: the catalogue `vitworkshop/words/zh.po`, in gettext's form.
 
-    python -m page.words update      brings it up to date with the scripts, and compiles `zh.mo` beside it
+    python -m page.words update      brings it up to date with them, and compiles `zh.mo` and `zh.js.mo` beside it
 
 A script says `t("It is {is}.", { is })` or, where it counts, `tn("{n} head", "{n} heads", n)` (boot.js), with plain
-literals: what is no literal is marked by a comment, `// t("fast") t("slow")`. Tables that are data are read as such. A
+literals: what is no literal is marked by a comment, `// t("fast") t("slow")`. Exercises say `Said("{n} numbers", n=2)`
+(`vitworkshop/exercises/language.py`). Tables that are data are read as such, and so are hints and known mistakes. A
 message whose English has changed keeps its Chinese as *fuzzy*; until somebody has looked at it, it is shown in English,
 as is one without Chinese. `python -m page.translate check` counts both, tests warn.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from vitlib.weights import foreign
+from vitworkshop.exercises import told
 from vitworkshop.words import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,7 +60,41 @@ def said() -> Iterator[tuple[str, Message]]:
         for message in (called, says, formula):
             yield "vitworkshop/web/way-steps.js", message
     for message in (*foreign.ABSENT.values(), foreign.NO_SUCH):
-        yield "vitlib/weights/foreign.py", message
+        yield "vitworkshop/web/foreign.js", message
+    yield from replies()
+
+
+def replies() -> Iterator[tuple[str, str]]:
+    """What `vl.check` and `vl.hint` say: in calls of `Said` and `say`, tables, hints, sentences to known mistakes."""
+    for path in sorted((ROOT / "vitworkshop/exercises").glob("*.py")):
+        module = vars(import_module(f"vitworkshop.exercises.{path.stem}"))
+        found = calls(path.read_text("utf-8"))
+        spoken = [each for call in found for each in literals(call.args[0])]
+        for entry in module.get("EXERCISES", {}).values():
+            spoken += [*entry.hints, *(words for *_, words in entry.mistakes)]
+        if path.stem == "told":
+            spoken += [*told.FACTORS.values(), *told.DONE, *told.ALONG]
+        for message in spoken:
+            if isinstance(message, str):
+                yield path.relative_to(ROOT).as_posix(), message
+
+
+def calls(source: str) -> list[ast.Call]:
+    """The calls of `Said` and `say`, as they stand one below the other."""
+    found = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("Said", "say")
+    ]
+    return sorted(found, key=lambda call: call.lineno)
+
+
+def literals(node: ast.expr) -> list[str]:
+    """A literal, or the two of a condition."""
+    if isinstance(node, ast.IfExp):
+        return literals(node.body) + literals(node.orelse)
+    return [node.value] if isinstance(node, ast.Constant) else []
 
 
 def read(language: str = "zh") -> Catalog:
@@ -65,10 +103,13 @@ def read(language: str = "zh") -> Catalog:
         return read_po(file, locale=language)
 
 
-def compiled(catalog: Catalog) -> bytes:
-    """A catalogue as gettext reads it, without what is fuzzy."""
-    made = BytesIO()
-    write_mo(made, catalog)
+def compiled(catalog: Catalog, ending: str = "") -> bytes:
+    """A catalogue as gettext reads it, without what is fuzzy: all of it, or what files with this ending say."""
+    some, made = Catalog(catalog.locale), BytesIO()
+    for each in catalog:
+        if not each.id or any(name.endswith(ending) for name, _ in each.locations):
+            some[each.id] = each
+    write_mo(made, some)
     return made.getvalue()
 
 
@@ -91,7 +132,9 @@ def update(language: str = "zh") -> None:
         message.flags -= {"python-format", "python-brace-format"}
     with (FOLDER / f"{language}.po").open("wb") as file:
         write_po(file, catalog, width=0, include_lineno=False, ignore_obsolete=True)
-    (FOLDER / f"{language}.mo").write_bytes(compiled(read(language)))
+    for ending in ("", ".js"):
+        made = compiled(read(language), ending)
+        (FOLDER / f"{language}{ending}.mo").write_bytes(made)
     print(f"{len(catalog)} messages, {len(waiting(catalog))} shown in English")
 
 

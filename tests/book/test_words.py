@@ -1,5 +1,6 @@
 """What scripts say, and its Chinese: the catalogue holds it all, is compiled, and keeps what is filled in."""
 
+import ast
 import re
 
 import pytest
@@ -35,7 +36,15 @@ def test_the_catalogue_holds_what_scripts_say_and_nothing_else():
 
 
 def test_what_is_read_is_compiled_of_the_catalogue():
-    assert (FOLDER / "zh.mo").read_bytes() == words.compiled(CATALOGUE), MENDED
+    for ending in ("", ".js"):
+        file = FOLDER / f"zh{ending}.mo"
+        assert file.read_bytes() == words.compiled(CATALOGUE, ending), MENDED
+
+
+def test_pages_get_what_scripts_say_and_no_more():
+    scripts = {m for name, m in words.said() if name.endswith(".js")}
+    said = {forms(message)[0] for message in scripts - {*words.waiting(CATALOGUE)}}
+    assert table("zh", ".js").keys() == said < table("zh").keys()
 
 
 def test_what_is_filled_in_is_filled_in_in_chinese():
@@ -46,6 +55,24 @@ def test_what_is_filled_in_is_filled_in_in_chinese():
         for said in forms(message.string)
         if message.id and said and fields(said) != fields("".join(forms(message.id)))
     ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((words.ROOT / "vitworkshop/exercises").glob("*.py")),
+    ids=lambda path: path.stem,
+)
+def test_what_exercises_say_is_found_in_their_source(path):
+    """A message with values stands in its call, or no catalogue can hold it; texts without may come from a table."""
+    wrong = []
+    for call in words.calls(path.read_text("utf-8")):
+        message = call.args[0]
+        if (
+            any(each.arg for each in call.keywords)
+            or isinstance(message, ast.JoinedStr | ast.BinOp)
+        ) and not words.literals(message):
+            wrong.append(ast.unparse(call))
     assert not wrong
 
 
