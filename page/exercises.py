@@ -14,7 +14,8 @@ from docutils import nodes
 from page.chapters import details, summary
 from page.words import t
 from vitworkshop.exercises import engine
-from vitworkshop.exercises.language import ZH, language, say
+from vitworkshop.exercises.language import language, say
+from vitworkshop.words import FOLDER
 
 CALL = re.compile(r'\bvl\.check\("(\d\d\.\w)"')
 
@@ -36,10 +37,10 @@ def add_hints(app, doctree) -> None:
 
 
 def follow(env, number: str) -> None:
-    """Has the page that is read follow the entry of an exercise, and its translation."""
+    """Has the page that is read follow the entry of an exercise, and the catalogue."""
     env.note_dependency(str(Path(engine.__file__).with_name(f"ch{number[:2]}.py")))
     if language() == "zh":
-        env.note_dependency(str(ZH / f"ch{number[:2]}.json"))
+        env.note_dependency(str(FOLDER / "zh.mo"))
 
 
 def ancestors(node: nodes.Node):

@@ -3,20 +3,17 @@
     python -m page.translate new 05      what chapter 05 has no translation for, in the form of its file, in English
     python -m page.translate check       what breaks its source, and how much is stale: before a release, nothing is
 
-Both read the files of `book/zh`, as `page/edition.py` does; the second, unless it is given pages, also those of the
-exercises and what scripts say. What is *stale* is English that is new or has changed, and Chinese that has lost its
+Both read the files of `book/zh`, as `page/edition.py` does; the second, unless it is given pages, also the catalogue of
+what scripts and exercises say. What is *stale* is English that is new or has changed, and Chinese that has lost its
 English. Pages show the English, with a mark; tests warn.
 """
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 from page.edition import (
@@ -129,40 +126,6 @@ def check(path: Path) -> tuple[list[str], list[str], list[str]]:
     return wrong, missing, [each for each in known if each not in english]
 
 
-def replies(path: Path) -> tuple[list[str], list[str], list[str]]:
-    """The same of a file of the exercises' replies and hints, in which the English is the key."""
-    from vitworkshop.exercises.language import texts  # here: one page needs no torch
-
-    names = [path.stem] if path.stem != "told" else "answers ask engine told".split()
-    sources = [(path.parents[1] / f"{name}.py").read_text("utf-8") for name in names]
-    said = {
-        node.value
-        for source in sources
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-
-    def stands(key: str) -> bool:
-        """Whether a key, or each text between its fields, is in the source."""
-        parts = re.split(r"\{\}|[:;] ", key) if "{}" in key else ()
-        inside = (any(part.strip() in text for text in said) for part in parts)
-        return key in said or (bool(parts) and all(inside))
-
-    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    wrong = []
-    for key, words in known.items():
-        fields = enumerate(re.findall(r"\{(\d?)\}", words))
-        if any(int(at or i) >= key.count("{}") for i, at in fields):
-            wrong.append(f"{key!r}: the Chinese asks for more fields")
-    spoken = []
-    if path.stem != "told":
-        chapter = import_module(f"vitworkshop.exercises.{path.stem}")
-        for entry in chapter.EXERCISES.values():
-            spoken += [*entry.hints, *(words for *_, words in entry.mistakes)]
-    missing = {each for each in spoken if isinstance(each, str)} - texts()[0].keys()
-    return wrong, sorted(missing), [key for key in known if not stands(key)]
-
-
 def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
     """Of each file, or of some pages, what is wrong, and in a line what is stale, if anything is."""
     pages = sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")])
@@ -172,12 +135,9 @@ def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
         if path.stem.startswith(stems or "")
     }
     if not stems:
-        from page import words
-        from vitworkshop.exercises.language import ZH
+        from page import catalogue  # here: it imports what makes pages
 
-        found["words/zh.po"] = [], words.waiting(words.read()), []
-        for name in ("told", *sorted(path.stem for path in ZH.parent.glob("ch*.py"))):
-            found[f"{name}.json"] = replies(ZH / f"{name}.json")
+        found["words/zh.po"] = [], catalogue.waiting(catalogue.read()), []
     for name, (wrong, missing, gone) in found.items():
         both = f"{len(missing)} texts have no Chinese, {len(gone)} no English any more"
         yield name, wrong, both if missing or gone else ""

@@ -429,7 +429,11 @@ def test_an_error_is_right_only_where_one_is_declared(answer, words):
 
 
 def test_a_sentence_is_told_of_the_case_that_is_wrong():
-    mistake = ("2 * x", "2 * x if len(x) == 3 else x", lambda x: f"wrong for {len(x)}")
+    mistake = (
+        "2 * x",
+        "2 * x if len(x) == 3 else x",
+        lambda x: language.Said("wrong for {n}", n=len(x)),
+    )
     entry = Exercise(double, [mistake], [], inputs=TASK.inputs)
     assert said(entry, lambda x: 2 * x if len(x) == 3 else x) == "not yet: wrong for 2"
 
@@ -442,14 +446,14 @@ def test_a_mistake_that_explains_more_parts_is_named_alone():
 
 def test_two_sentences_are_joined_behind_a_question(monkeypatch):
     assert (
-        engine.joined(["is it?", "it is", lambda x: f"of {x}"], (3,))
+        engine.joined(["is it?", "it is", lambda x: language.Said("of {x}", x=x)], (3,))
         == "is it? And it is; and of 3"
     )
     monkeypatch.setitem(language._CHOSEN, "language", "zh")
     asked, low = "by what factor is each of them off?", "too small"
-    assert language.say(f"{asked} And {low}; and {low}").endswith(
-        "？另外，太小；另外，太小"
-    )
+    more = lambda: language.Said("{n} numbers", n=3)
+    said = language.say(engine.joined([asked, low, more], ()))
+    assert said.endswith("？另外，偏小；另外，3 个数")
 
 
 def test_sums_over_the_wrong_axis_are_seen():

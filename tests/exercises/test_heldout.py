@@ -11,6 +11,7 @@ import pytest
 from heldout import RIGHT, WRONG
 
 from vitworkshop.exercises.engine import Verdict, find, judge
+from vitworkshop.exercises.language import Said
 
 ENTRY = re.compile(r"(\S+?)(?: ([^:]+))?: (.+?)(?: -> ([dhvm]) (.*))?\n((?:    .*\n)+)")
 AT_HAND = """
@@ -79,6 +80,7 @@ def test_a_wrong_answer_gets_the_reply_on_record(chapter):
     assert not [what for what, _, verdict in found if verdict.kind == "right"]
     new = [(what, v.says) for what, words, v in found if not v.says.startswith(words)]
     assert not new, "read these replies, and record a letter and the first words"
+    assert not [v.says for *_, v in found if not isinstance(v.says, Said)]
 
 
 def test_most_replies_help():

@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from vitworkshop.exercises import engine
-from vitworkshop.exercises.language import texts
+from vitworkshop.words import table
 
 
 def cell(kind: str, text: str) -> dict:
@@ -64,9 +64,9 @@ def pages(tmp_path_factory) -> dict[str, tuple[str, set[str]]]:
 def test_hints_stand_above_the_question_once_and_follow_their_entry(pages):
     html, dependencies = pages["zh_CN"]
     hint = engine.find("04.4").hints[0]
-    said = texts()[0].get(hint, hint)  # in English while its Chinese is stale
+    said = table("zh").get(hint, hint)  # in English while its Chinese is stale
     assert said[-7:] in html
-    assert any(name.endswith("zh/ch04.json") for name in dependencies)
+    assert any(name.endswith("words/zh.mo") for name in dependencies)
     html, dependencies = pages["en"]
     assert html.count('<details class="hints') == 1
     assert html.index("<details") < html.index("sincos_at") < html.index("Between.")

@@ -24,6 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vitworkshop.exercises.language import Said
+
 LIMIT = 5.0  # seconds of computing for all calls of a check, whatever else keeps the machine busy
 PATIENCE = 120.0  # seconds by the clock, for what sleeps or waits
 TICK = 0.05  # seconds between two looks at the time
@@ -86,12 +88,16 @@ def limited() -> Iterator[None]:
             # once more, if the answer catches everything
             signal.setitimer(signal.ITIMER_REAL, 1, 1)
             if used > LIMIT:
-                raise TooLong(
-                    f"still computing after {LIMIT:g} seconds, stopped: does a loop never end?"
+                says = Said(
+                    "still computing after {n} seconds, stopped: does a loop never end?",
+                    n=f"{LIMIT:g}",
                 )
-            raise TooLong(
-                f"not done after {PATIENCE:g} seconds, stopped: does it sleep, or wait for input?"
+                raise TooLong(says)
+            says = Said(
+                "not done after {n} seconds, stopped: does it sleep, or wait for input?",
+                n=f"{PATIENCE:g}",
             )
+            raise TooLong(says)
 
     before = signal.signal(signal.SIGALRM, look)
     left, every = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
@@ -128,10 +134,9 @@ def outcome(run: Callable | None, answer: Any, arguments: tuple) -> Outcome:
     except (TooLong, KeyboardInterrupt):
         raise
     except BaseException as error:  # the student's, whatever it is; also SystemExit
-        found.error, found.says = (
-            type(error).__name__,
-            " ".join(str(error).split())[:160],
-        )
+        found.error = type(error).__name__
+        ours = [words for words in error.args if isinstance(words, Said)]
+        found.says = ours[0] if ours else " ".join(str(error).split())[:160]
         code = getattr(inspect.unwrap(answer), "__code__", None)
         trace = traceback.extract_tb(error.__traceback__)
         frames = [

@@ -10,7 +10,7 @@ from typing import Any
 from vitlib.checks import checked
 from vitworkshop.exercises.answers import can_limit
 from vitworkshop.exercises.engine import Exercise, Verdict, find, judge
-from vitworkshop.exercises.language import say
+from vitworkshop.exercises.language import Said, say
 
 __all__ = ["check", "hint"]
 
@@ -41,18 +41,22 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
     if (parts and answer is not None) or [
         name for name in given if name not in expected
     ]:
-        names = f"{', '.join(expected)} by their names" if expected else "one answer"
-        raise ValueError(
-            say(
-                f"expected {names} for exercise {exercise}, got {', '.join(map(str, given))}"
-            )
+        says = say(
+            "expected {parts} by their names for exercise {exercise}, got {got}"
+            if expected
+            else "expected one answer for exercise {exercise}, got {got}",
+            parts=", ".join(expected),
+            exercise=exercise,
+            got=", ".join(map(str, given)),
         )
+        raise ValueError(says)
     if expected and not given and answer is not None:
-        raise ValueError(
-            say(
-                f"expected the parts {', '.join(expected)} by their names, got {answer!r:.60}"
-            )
+        says = say(
+            "expected the parts {parts} by their names, got {got}",
+            parts=", ".join(expected),
+            got=f"{answer!r:.60}",
         )
+        raise ValueError(says)
     if entry.inputs and not can_limit() and "limit" not in _SAID:
         _SAID.add("limit")
         print(
@@ -82,9 +86,11 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
         }:
             return _say(exercise, formless, guesses)  # before the truth is seen
         _GUESSED[exercise] = guess
-        print(say(f"{exercise}: your guess is kept; run the next cell"))
+        print(
+            say("{exercise}: your guess is kept; run the next cell", exercise=exercise)
+        )
     elif guess is not None or exercise not in _GUESSED:
-        print(say(f"{exercise}: waiting for your guess"))
+        print(say("{exercise}: waiting for your guess", exercise=exercise))
     else:
         kept = _GUESSED[exercise]
         _say(
@@ -108,10 +114,13 @@ def _say(
     if guesses is None and len({str(v) for v in verdicts.values()}) == 1:
         verdicts = {"": next(iter(verdicts.values()))}
     for part, verdict in verdicts.items():
-        guessed = say(f" (you guessed {guesses.get(part)!r:.40})") if guesses else ""
-        print(
-            f"{exercise}{' ' * bool(part)}{part}{guessed}{say(': ')}{say(str(verdict))}"
+        says = say(
+            "{part} (you guessed {guess}): {what}" if guesses else "{part}: {what}",
+            part=f"{exercise} {part}".strip(),
+            guess=f"{guesses.get(part)!r:.40}" if guesses else "",
+            what=str(verdict),
         )
+        print(says)
 
 
 @checked
@@ -128,4 +137,11 @@ def hint(exercise: str) -> None:
     """
     hints = find(exercise).hints
     stage = _HINTED[exercise] = min(_HINTED.get(exercise, 0) + 1, len(hints))
-    print(say(f"{exercise}, hint {stage} of {len(hints)}: {hints[stage - 1]}"))
+    says = say(
+        "{exercise}, hint {n} of {all}: {hint}",
+        exercise=exercise,
+        n=stage,
+        all=len(hints),
+        hint=Said(hints[stage - 1]),
+    )
+    print(says)

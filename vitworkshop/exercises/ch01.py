@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from einops import rearrange
 
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 EXERCISES: dict[str, Exercise] = {}
 
@@ -313,7 +314,7 @@ EXERCISES["01.3"] = Exercise(
     probes=[
         lambda arguments, got, want: next(
             (
-                f"{right} is right; look at {wrong}"
+                Said("{right} is right; look at {wrong}", right=right, wrong=wrong)
                 for right, wrong, i in (("n", "k", 0), ("k", "n", 1))
                 if got.shape == (2,) and got[i] == want[i]
             ),

@@ -7,6 +7,7 @@ from einops import rearrange
 
 import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 EXERCISES: dict[str, Exercise] = {}
 
@@ -333,7 +334,9 @@ EXERCISES["02.3"] = Exercise(
     ],
     probes=[
         lambda arguments, got, want: (
-            "the right rows, in another order: what does place 0 of a shuffled patch hold?"
+            Said(
+                "the right rows, in another order: what does place 0 of a shuffled patch hold?"
+            )
             if torch.equal(got.sort(0)[0], want.sort(0)[0])
             and all(any(torch.equal(g, w) for w in want) for g in got)
             else None

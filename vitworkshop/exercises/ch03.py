@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 EXERCISES: dict[str, Exercise] = {}
 
@@ -264,7 +265,9 @@ def sincos_1d(length, D):
 
 def on_the_circle(arguments, got, want):
     if (got.unflatten(1, (2, -1)).square().sum(1) - 1).abs().max() > 1e-3:
-        return "channels k and k + D/2 should be sine and cosine of one angle: their squares do not sum to 1"
+        return Said(
+            "channels k and k + D/2 should be sine and cosine of one angle: their squares do not sum to 1"
+        )
 
 
 EXERCISES["03.2"] = Exercise(
@@ -348,7 +351,9 @@ def turn(m, D):
 
 def is_rotation(arguments, got, want):
     if (got @ got.T - torch.eye(len(got))).abs().max() > 1e-3:
-        return "this is no rotation: the matrix times its transpose is not the identity"
+        return Said(
+            "this is no rotation: the matrix times its transpose is not the identity"
+        )
 
 
 EXERCISES["03.3"] = Exercise(

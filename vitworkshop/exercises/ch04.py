@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 EXERCISES: dict[str, Exercise] = {}
 
@@ -276,10 +277,10 @@ def corner(table, new, old):
 
 
 WHAT = {
-    "late": "the one that takes CLS for patch 0",
-    "leaky": "one that adds a little of CLS to every patch",
-    "zeroed": "one that sets CLS to zero",
-    "corner": "one that adds CLS to the last patch alone",
+    "late": Said("the one that takes CLS for patch 0"),
+    "leaky": Said("one that adds a little of CLS to every patch"),
+    "zeroed": Said("one that sets CLS to zero"),
+    "corner": Said("one that adds CLS to the last patch alone"),
 }
 
 
@@ -292,8 +293,8 @@ def keeps_cls(function):
 
 def judged(arguments, got, want):
     if got.dtype == torch.bool:
-        who = WHAT.get(arguments[0].__name__, "a right one")
-        return f"{who} passes" if got else f"{who} is refused"
+        who = WHAT.get(arguments[0].__name__, Said("a right one"))
+        return Said("{who} passes" if got else "{who} is refused", who=who)
 
 
 EXERCISES["04.3"] = Exercise(

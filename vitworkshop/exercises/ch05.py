@@ -8,6 +8,7 @@ from einops import rearrange
 
 import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 EXERCISES: dict[str, Exercise] = {}
 
@@ -57,7 +58,15 @@ def attention(q, k, v):
 
 
 def variance(q, k, v):
-    return f"1/sqrt(d) is missing: the scores' variance is {(q @ k.T).var():.1f}, not {(q @ k.T).var() / q.shape[1]:.1f}"
+    return of_variance(q @ k.T, q.shape[1])
+
+
+def of_variance(scores, d):
+    return Said(
+        "1/sqrt(d) is missing: the scores' variance is {big}, not {small}",
+        big=f"{scores.var():.1f}",
+        small=f"{scores.var() / d:.1f}",
+    )
 
 
 EXERCISES["05.b"] = Exercise(
@@ -183,7 +192,9 @@ EXERCISES["05.1"] = Exercise(
     ],
     probes=[
         lambda arguments, got, want: (
-            "each row should sum to 1" if (got.sum(1) - 1).abs().max() > 0.03 else None
+            Said("each row should sum to 1")
+            if (got.sum(1) - 1).abs().max() > 0.03
+            else None
         )
     ],
     hints=[
@@ -298,7 +309,7 @@ def forward(layer, x):
 
 def unscaled(layer, x):
     q, k, _ = layer.project(x)
-    return f"1/sqrt(d) is missing: the scores' variance is {(q @ k.mT).var():.1f}, not {(q @ k.mT).var() / q.shape[-1]:.1f}"
+    return of_variance(q @ k.mT, q.shape[-1])
 
 
 def by_heads(layer, x):
@@ -328,13 +339,17 @@ def inside(arguments, got, want):
     ).T.view(got.shape)
     v = layer.project(x)[2].transpose(1, 2).flatten(2).double()
     if (means - v.mean(1, keepdim=True)).abs().max() < 0.01:
-        return "every token gets the plain mean of all values: the weights are even"
+        return Said(
+            "every token gets the plain mean of all values: the weights are even"
+        )
     if (means - v).abs().max() < 0.01:
-        return "every token gets its own value: nothing is mixed"
+        return Said("every token gets its own value: nothing is mixed")
     if (means > v.amax(1, keepdim=True) + 0.01).any() or (
         means < v.amin(1, keepdim=True) - 0.01
     ).any():
-        return "some outputs lie outside the hull of the values: do rows sum to 1, and is each head joined where it belongs?"
+        return Said(
+            "some outputs lie outside the hull of the values: do rows sum to 1, and is each head joined where it belongs?"
+        )
 
 
 EXERCISES["05.3"] = Exercise(

@@ -9,6 +9,7 @@ from torch import nn
 
 from vitlib.model import one_page
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 EXERCISES: dict[str, Exercise] = {}
 
@@ -295,7 +296,8 @@ def applied(answer, q, k, v, x):
     """What the one layer gives."""
     if (fused := answer(q, k, v)) is None or isinstance(fused, nn.Linear):
         return fused and fused(x)
-    raise TypeError(f"one nn.Linear is asked for, got {type(fused).__name__}")
+    name = type(fused).__name__
+    raise TypeError(Said("one nn.Linear is asked for, got {name}", name=name))
 
 
 EXERCISES["08.3"] = Exercise(

@@ -6,6 +6,7 @@ import torch
 
 import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 EXERCISES: dict[str, Exercise] = {}
 
@@ -154,7 +155,7 @@ def shares(model, image, target, steps):
 
 def add_up(arguments, got, want):
     if abs(got.sum() - want.sum()) < 0.01 * abs(want.sum()):
-        return "the shares do add up; it is single ones that are wrong"
+        return Said("the shares do add up; it is single ones that are wrong")
 
 
 EXERCISES["14.c"] = Exercise(

@@ -33,6 +33,7 @@ from vitworkshop.exercises.answers import (
     same,
     words,
 )
+from vitworkshop.exercises.language import Said
 from vitworkshop.exercises.told import differ
 
 # errors that nobody raises to refuse what was given
@@ -145,8 +146,11 @@ class Verdict:
     says: str = ""
 
     def __str__(self) -> str:
-        plain = {"right": self.says or "right", "waiting": "waiting for your answer"}
-        return plain.get(self.kind, f"not yet: {self.says}")
+        plain = {
+            "right": self.says or Said("right"),
+            "waiting": Said("waiting for your answer"),
+        }
+        return plain.get(self.kind, Said("not yet: {what}", what=self.says))
 
 
 def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
@@ -210,21 +214,19 @@ def judge_value(
     if answer is None or answer is ...:
         return Verdict("waiting")
     if callable(answer):
-        return Verdict("told", "a value is asked for, got a function: call it")
+        return Verdict("told", Said("a value is asked for, got a function: call it"))
     if got is None or isinstance(got, str) and not isinstance(want, str):
-        number = (
-            "True or False"
-            if isinstance(want, bool)
-            else "a number or numbers, without quotes"
-        )
-        asked = (
+        asked = Said(
             "a word"
             if isinstance(want, str)
             else "words"
             if words(want, want)
-            else number
+            else "True or False"
+            if isinstance(want, bool)
+            else "a number or numbers, without quotes"
         )
-        return Verdict("told", f"expected {asked}, got {answer!r:.60}")
+        got = f"{answer!r:.60}"
+        return Verdict("told", Said("expected {want}, got {got}", want=asked, got=got))
     others = exercise.others if words(want, want) is not None else []
     if any(fits(exercise, raw, got, value, want) for value in (want, *others)):
         return Verdict("right")
@@ -261,8 +263,8 @@ def judge_mistake(
     best = max((how for sentences, how in named if len(sentences) == 1), default=None)
     single = [sentence for (sentence, *more), how in named if not more and how == best]
     if named:  # several mistakes may lead to one number
-        said = "; or ".join(dict.fromkeys(single)).replace("?; or", "? Or")
-        return Verdict("named", said or joined(named[0][0], ()))
+        said = joined(single, (), either=True) if single else joined(named[0][0], ())
+        return Verdict("named", said)
     if (right := words(want[part], want[part])) is not None:
         values = [want[part], *(value[part] for _, value, _ in wrong)]
         known = {
@@ -276,7 +278,11 @@ def judge_mistake(
         ):  # else they are the answer
             spelled = {bare(w): w for w in ([raw] if isinstance(raw, str) else raw)}
             names = ", ".join(sorted(known.values(), key=str.casefold))
-            says = f"unknown word “{spelled.get(strange[0], strange[0])}”; the known ones are {names}"
+            says = Said(
+                "unknown word “{word}”; the known ones are {known}",
+                word=spelled.get(strange[0], strange[0]),
+                known=names,
+            )
             return Verdict("told", says)
         if isinstance(got, frozenset):  # in the book's spelling
             mine, theirs = (frozenset(known.get(w, w) for w in x) for x in (got, right))
@@ -301,10 +307,12 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
     if answer is None or answer is ...:
         return Verdict("waiting")
     if not callable(answer):
-        asked = "class" if inspect.isclass(exercise.reference) else "function"
-        return Verdict(
-            "told", f"a {asked} is asked for: give its name, without calling it"
+        says = Said(
+            "a class is asked for: give its name, without calling it"
+            if inspect.isclass(exercise.reference)
+            else "a function is asked for: give its name, without calling it"
         )
+        return Verdict("told", says)
     if said := misfit(exercise, answer):
         return Verdict("told", said)
     got: list[Outcome] = []
@@ -316,22 +324,29 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
                 if got[0].value is None and not got[0].error:
                     break
     except TooLong as late:
-        return Verdict("error", str(late))
+        return Verdict("error", late.args[0])
     return judge_outcomes(exercise, got)
 
 
-def misfit(exercise: Exercise, answer: Callable) -> str | None:
+def misfit(exercise: Exercise, answer: Callable) -> Said | None:
     """Why an answer need not be tried: it takes other arguments, or is, or calls, the function that was given."""
     both = (inspect.unwrap(f) if callable(f) else f for f in (answer, exercise.given))
     mine, given = (getattr(f, "__code__", None) for f in both)
     if mine and given and (body(mine) == body(given) or given.co_name in mine.co_names):
-        return f"this is `{given.co_name}`, which was given: write it in the form that is asked for"
+        return Said(
+            "this is `{name}`, which was given: write it in the form that is asked for",
+            name=given.co_name,
+        )
     with contextlib.suppress(TypeError, ValueError):  # built in
         takes, names = inspect.signature(answer), asked(exercise)
         try:
             takes.bind(*names)
         except TypeError:
-            return f"it is called with ({', '.join(names)}), yours takes ({', '.join(takes.parameters)})"
+            return Said(
+                "it is called with ({names}), yours takes ({yours})",
+                names=", ".join(names),
+                yours=", ".join(takes.parameters),
+            )
     return None
 
 
@@ -350,14 +365,17 @@ def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
     """The verdict on what a function gave, one outcome for each case; nothing of the student's is called."""
     if got[0].value is None and not got[0].error:
         return (
-            Verdict("told", "it prints, and returns None")
+            Verdict("told", Said("it prints, and returns None"))
             if got[0].printed
             else Verdict("waiting")
         )
     if changed := next((each.changed for each in got if each.changed), 0):
         return Verdict(
             "told",
-            f"it changes its argument number {changed}: work on a copy, without += and x[...] =",
+            Said(
+                "it changes its argument number {n}: work on a copy, without += and x[...] =",
+                n=changed,
+            ),
         )
     want = exercise.wanted
     off = [
@@ -368,7 +386,7 @@ def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
     if not off:
         return Verdict(
             "right",
-            "right (what it printed is not shown)"
+            Said("right (what it printed is not shown)")
             if any(each.printed for each in got)
             else "",
         )
@@ -401,33 +419,48 @@ def told(
         *(f"({', '.join(map(short, exercise.cases[n]))})" for n in (0, i)),
     )
     if first.error:
-        where = f" at `{first.where}`" if first.where else ""
         if (
             first.error == "TypeError"
-            and not where
+            and not first.where
             and "positional argument" in first.says
         ):
-            return Verdict(
-                "error",
-                f"it is called with ({', '.join(asked(exercise))}): {first.says}",
+            says = Said(
+                "it is called with ({names}): {says}",
+                names=", ".join(asked(exercise)),
+                says=first.says,
             )
-        return Verdict("error", f"{first.error}{where}, for {arguments}: {first.says}")
-    if want[i].error:
-        return Verdict(
-            "told", f"for {arguments} an error should be raised, and none is"
+            return Verdict("error", says)
+        says = Said(
+            "{error} at `{where}`, for {arguments}: {says}"
+            if first.where
+            else "{error}, for {arguments}: {says}",
+            arguments=arguments,
+            **vars(first),
         )
+        return Verdict("error", says)
+    if want[i].error:
+        says = Said(
+            "for {arguments} an error should be raised, and none is",
+            arguments=arguments,
+        )
+        return Verdict("told", says)
     if said := probed(exercise, exercise.cases[i], first.value, want[i].value):
         return Verdict("told", said)
     said = differ(first.value, want[i].value, exercise.tol)
     results = [each.value for each in got if not each.error]
     if len(got) > 2 and all(same(value, results[0], 0) for value in results[1:]):
-        return Verdict("told", "it gives the same whatever it is given")
+        return Verdict("told", Said("it gives the same whatever it is given"))
     if i > 0:
-        said = f"right for {fine}, and wrong for {arguments}: {said}"
+        said = Said(
+            "right for {fine}, and wrong for {wrong}: {what}",
+            fine=fine,
+            wrong=arguments,
+            what=said,
+        )
     return Verdict("told", said)
 
 
-def probed(exercise: Exercise, arguments: tuple, got: Any, want: Any) -> str | None:
+def probed(exercise: Exercise, arguments: tuple, got: Any, want: Any) -> Said | None:
     """What an exercise's own probes say of finite numbers in the right shape."""
     tensors = (
         isinstance(got, torch.Tensor)
@@ -441,12 +474,20 @@ def probed(exercise: Exercise, arguments: tuple, got: Any, want: Any) -> str | N
         )
 
 
-def joined(sentences: list, arguments: tuple) -> str:
-    """The sentences of one mistake or of two."""
+def joined(sentences: list, arguments: tuple, either: bool = False) -> Said:
+    """The sentences of one mistake or of two; with `either` of several, of which one was made."""
     said = dict.fromkeys(
-        each(*arguments) if callable(each) else each for each in sentences
+        each(*arguments) if callable(each) else Said(each) for each in sentences
     )
-    return "; and ".join(said).replace("?; and", "? And")
+    whole, *more = said
+    for each in more:
+        asks, both = whole.endswith("?"), {"one": whole, "two": each}
+        whole = (
+            Said("{one} Or {two}" if asks else "{one}; or {two}", **both)
+            if either
+            else Said("{one} And {two}" if asks else "{one}; and {two}", **both)
+        )
+    return whole
 
 
 def short(x: Any) -> str:

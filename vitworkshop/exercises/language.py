@@ -1,23 +1,20 @@
-"""In which language `vl.check` and `vl.hint` answer: English as it is written, or Chinese from the files in `zh`.
+"""In which language `vl.check` and `vl.hint` answer: English as it is written, or Chinese from a catalogue of messages.
 
-`zh/ch05.json` holds the texts of chapter 05, `zh/told.json` those that are said in any. A key is the English text of
-the source, with {} for each field of an f-string; its value may name the fields, {1} before {0}. Fields are said, too.
-The first that fits is taken, so what joins sentences stands there before what is within one.
+A reply is `Said("expected {n} numbers, got {got}", n=2, got=1)`, a message with its values, which may be replies. It is
+its English text, which is compared and sorted; `say` has it in the language that was chosen. The catalogue,
+`vitworkshop/words/zh.po`, is kept by `python -m page.catalogue update`, which reads the literals that stand in such
+calls, and the hints and known mistakes of each exercise.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from functools import cache
-from pathlib import Path
+from typing import Any
 
 from vitlib.checks import check_choice
 from vitworkshop.words import CHOSEN as _CHOSEN
+from vitworkshop.words import table
 
 __all__ = ["language"]
-
-ZH = Path(__file__).with_name("zh")
 
 
 def language(name: str | None = None) -> str:
@@ -34,33 +31,23 @@ def language(name: str | None = None) -> str:
     return _CHOSEN["language"]
 
 
-@cache
-def texts() -> tuple[dict[str, str], list[tuple[re.Pattern, str]]]:
-    """English -> Chinese: whole texts, and those with fields as patterns."""
-    files = [ZH / "told.json", *sorted(ZH.glob("ch*.json"))]
-    known = {
-        english: said
-        for file in files
-        for english, said in json.loads(file.read_text("utf-8")).items()
-    }
-    fields = {
-        re.escape(key).replace(r"\{\}", "(.*?)"): said
-        for key, said in known.items()
-        if "{}" in key
-    }
-    return known, [
-        (re.compile(pattern, re.S), said) for pattern, said in fields.items()
-    ]
+class Said(str):
+    """What is said, in English; it keeps its message and the values, for other languages."""
+
+    message: str
+    values: dict[str, Any]
+
+    def __new__(cls, message: str, **values: Any) -> Said:
+        said = super().__new__(cls, message.format(**values) if values else message)
+        said.message, said.values = message, values
+        return said
 
 
-def say(text: str) -> str:
-    """A text in the language that was chosen; in English if it is not translated."""
+def say(text: str, **values: Any) -> str:
+    """A text, or a message with its values, in the language that was chosen; in English if it is not translated."""
+    said = text if isinstance(text, Said) else Said(text, **values)
     if language() == "en":
-        return text
-    known, patterns = texts()
-    if text in known:
-        return known[text]
-    for pattern, said in patterns:
-        if found := pattern.fullmatch(text):
-            return said.format(*map(say, found.groups()))
-    return text
+        return said
+    words = table(language()).get(said.message, said.message)
+    values = {k: say(v) if isinstance(v, Said) else v for k, v in said.values.items()}
+    return words.format(**values) if values else words

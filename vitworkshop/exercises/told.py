@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from vitworkshop.exercises.answers import rounded, same
+from vitworkshop.exercises.language import Said
 
 # by how much a number may be off, and what to ask then
 FACTORS = {
@@ -52,27 +53,25 @@ def kind(x: Any) -> str:
     """What an answer is, in words."""
     if isinstance(x, Tensor):
         if x.ndim:
-            return (
-                f"{len(x)} numbers"
-                if x.ndim == 1 < len(x)
-                else f"numbers of shape {tuple(x.shape)}"
-            )
-        return "True or False" if x.dtype == torch.bool else "one number"
+            if x.ndim == 1 < len(x):
+                return Said("{n} numbers", n=len(x))
+            return Said("numbers of shape {shape}", shape=tuple(x.shape))
+        return Said("True or False" if x.dtype == torch.bool else "one number")
     if isinstance(x, tuple):
-        word = next(
-            (f", {part!r:.40} among them" for part in x if isinstance(part, str)), ""
-        )
-        return f"{len(x)} things{word}"
+        words = [f"{part!r:.40}" for part in x if isinstance(part, str)]
+        if words:
+            return Said("{n} things, {word} among them", n=len(x), word=words[0])
+        return Said("{n} things", n=len(x))
     names = {
-        str: "a word",
+        str: Said("a word"),
         type(None): "None",
-        set: "a set",
-        frozenset: "a set of words",
+        set: Said("a set"),
+        frozenset: Said("a set of words"),
     }
-    return names.get(type(x), f"a value of type {type(x).__name__}")
+    return names.get(type(x), Said("a value of type {name}", name=type(x).__name__))
 
 
-def differ(got: Any, want: Any, tol: float) -> str:
+def differ(got: Any, want: Any, tol: float) -> Said:
     """How a wrong value differs from the right one, by the most telling sentence that is true."""
     if (
         isinstance(want, tuple | dict)
@@ -84,36 +83,43 @@ def differ(got: Any, want: Any, tol: float) -> str:
             if not (isinstance(got, dict) and key not in got) and not same(
                 got[key], want[key], tol
             ):
-                return f"number {place} of what is returned: {differ(got[key], want[key], tol)}"
+                what = differ(got[key], want[key], tol)
+                return Said(
+                    "number {place} of what is returned: {what}", place=place, what=what
+                )
     if isinstance(got, frozenset) and isinstance(want, Tensor):
-        return "a set keeps no order, and no number twice: give a list"
+        return Said("a set keeps no order, and no number twice: give a list")
     if isinstance(want, frozenset) and isinstance(got, Tensor) and got.ndim == 1:
         got = frozenset(got.tolist())
     if isinstance(want, frozenset) and isinstance(got, frozenset):
         extra = sorted(got - want, key=str)
-        return (
-            f"“{extra[0]}” does not belong here"
-            if extra
-            else "right so far, and more belong here"
-        )
+        if extra:
+            return Said("“{word}” does not belong here", word=extra[0])
+        return Said("right so far, and more belong here")
     if isinstance(want, str) and isinstance(got, str):
-        return "not this one"
+        return Said("not this one")
     if not isinstance(got, Tensor) or not isinstance(want, Tensor):
-        return f"expected {kind(want)}, got {kind(got)}"
+        return Said("expected {want}, got {got}", want=kind(want), got=kind(got))
     if got.is_complex():
-        return "the numbers are complex; real ones are asked for"
+        return Said("the numbers are complex; real ones are asked for")
     if want.ndim == 0 and want.dtype == torch.bool:
         if got.ndim == 0 and got.dtype == torch.bool:
-            return "the other way round"
-        return "return True or False; bool(...) turns a number into one"
+            return Said("the other way round")
+        return Said("return True or False; bool(...) turns a number into one")
     if want.ndim == 0 and (got.ndim or got.dtype == torch.bool):
-        return f"expected one number, got {kind(got)}"
+        return Said(
+            "expected {want}, got {got}", want=Said("one number"), got=kind(got)
+        )
     whole, got, want = not want.is_floating_point(), got.double(), want.double()
     if got.shape != want.shape:
         return of_shape(got, want, tol)
     if not got[want.isfinite()].isfinite().all():
         bad = ~got.isfinite()
-        return f"{int(bad.sum())} of {got.numel()} numbers are nan or inf: print the step before"
+        return Said(
+            "{n} of {all} numbers are nan or inf: print the step before",
+            n=int(bad.sum()),
+            all=got.numel(),
+        )
     return next(
         of_number(got, want, whole)
         if want.ndim == 0
@@ -121,92 +127,109 @@ def differ(got: Any, want: Any, tol: float) -> str:
     )
 
 
-def of_shape(got: Tensor, want: Tensor, tol: float) -> str:
+def of_shape(got: Tensor, want: Tensor, tol: float) -> Said:
     """A wrong shape."""
     if want.ndim == 1 and got.ndim < 2:
-        return f"expected {len(want)} numbers, got {got.numel()}"
-    shapes = f"expected shape {tuple(want.shape)}, got {tuple(got.shape)}"
+        return Said("expected {n} numbers, got {got}", n=len(want), got=got.numel())
+    shapes = Said(
+        "expected shape {want}, got {got}", want=tuple(want.shape), got=tuple(got.shape)
+    )
     if got.squeeze().shape == want.squeeze().shape:
-        return f"{shapes}: an axis of length 1 too many or too few"
+        return Said("{shapes}: an axis of length 1 too many or too few", shapes=shapes)
     more, less = (got, want) if got.ndim > want.ndim else (want, got)
     for axis in range(more.ndim if more.ndim == less.ndim + 1 else 0):
         for how, along in ALONG.items():
             if more.numel() and same(along(more, axis), less, tol):
-                right = f"{shapes}: right once {how} along axis {axis}"
-                return right if more is got else f"{shapes}: {how} along axis {axis}"
+                return Said(
+                    "{shapes}: right once {how} along axis {axis}"
+                    if more is got
+                    else "{shapes}: {how} along axis {axis}",
+                    shapes=shapes,
+                    how=Said(how),
+                    axis=axis,
+                )
     if sorted(got.shape) == sorted(want.shape):
-        return f"{shapes}: the axes are in another order"
+        return Said("{shapes}: the axes are in another order", shapes=shapes)
     if got.numel() == want.numel():
         right = same(got.flatten(), want.flatten(), tol)
-        return f"{shapes}: {'the right numbers' if right else 'as many numbers'}, laid out in other axes"
+        return Said(
+            "{shapes}: the right numbers, laid out in other axes"
+            if right
+            else "{shapes}: as many numbers, laid out in other axes",
+            shapes=shapes,
+        )
     if got.ndim == want.ndim:
         off = [i for i in range(got.ndim) if got.shape[i] != want.shape[i]]
         if len(off) == 1 and abs(got.shape[off[0]] - want.shape[off[0]]) == 1:
-            many = f"{shapes}: one too many along axis {off[0]}"
-            return (
-                many
+            return Said(
+                "{shapes}: one too many along axis {axis}"
                 if got.shape > want.shape
-                else f"{shapes}: one too few along axis {off[0]}"
+                else "{shapes}: one too few along axis {axis}",
+                shapes=shapes,
+                axis=off[0],
             )
     return shapes
 
 
-def closely(got: Tensor, want: Tensor, whole: bool) -> str:
+def closely(got: Tensor, want: Tensor, whole: bool) -> Said:
     """What is said of numbers that are nearly right."""
     if (not whole or want.abs().min() >= 10_000) and rounded(got, want, 1):
-        return "close: rounded to fewer than three digits?"
-    return f"close{'' if whole else ', not by rounding'}: is something small left out, or a step too rough?"
+        return Said("close: rounded to fewer than three digits?")
+    return Said(
+        "close: is something small left out, or a step too rough?"
+        if whole
+        else "close, not by rounding: is something small left out, or a step too rough?"
+    )
 
 
-def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[str]:
+def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[Said]:
     """A wrong number; `whole` is one that is counted."""
     g, w = got.item(), want.item()
     if w and g:
         ratio = abs(g / w)
         if abs(g + w) <= 1e-3 * abs(w):
-            yield "the sign is the other way round"
+            yield Said("the sign is the other way round")
         for factor, sentence in FACTORS.items():
             near = 0.01 if factor == 100 else 1e-3  # 37 for 0.368
             if min(abs(ratio / factor - 1), abs(ratio * factor - 1)) < near:
-                yield sentence
+                yield Said(sentence)
         if w % 1 == 0 and abs(g - w) == 1:
-            yield "off by one: is the first counted, or the last?"
+            yield Said("off by one: is the first counted, or the last?")
         if abs(g * w - 1) < 1e-3:
-            yield "upside down: what is divided by what?"
+            yield Said("upside down: what is divided by what?")
         if w % 1 and abs(g + w - 1) < 1e-3 * w < abs(g - w):
-            yield "this is what is missing to 1: the other part is asked for"
+            yield Said("this is what is missing to 1: the other part is asked for")
         if whole and g % 1 and abs(g - w) < 1:
-            yield "less than one off, and a whole number is asked for"
+            yield Said("less than one off, and a whole number is asked for")
         if abs(ratio - 1) < 0.05 or (w % 1 and rounded(got, want, 1)):
             yield closely(got, want, w % 1 == 0)
         if w > 1 and min(abs(g / w**2 - 1), abs(g / w**0.5 - 1)) < 1e-3:
-            yield "a square too many, or one that is missing"
-    size = "too large" if g > w else "too small"
-    yield (
-        f"{size} by a good deal"
-        if g * w > 0 and max(g / w, w / g) > 2
-        else f"not this number: {size}"
-    )
+            yield Said("a square too many, or one that is missing")
+    way = Said("too large" if g > w else "too small")
+    if g * w > 0 and max(g / w, w / g) > 2:
+        yield Said("{way} by a good deal", way=way)
+    yield Said("not this number: {what}", what=way)
 
 
-def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str]:
+def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[Said]:
     """Wrong numbers in the right shape."""
     if want.numel() > 1 and got.unique().numel() == 1 and want.unique().numel() > 1:
-        yield "all numbers are the same"
+        yield Said("all numbers are the same")
     for i in range(want.ndim):
         for j in range(i):
             if want.shape[i] == want.shape[j] and same(got.transpose(i, j), want, tol):
                 yield (
-                    "rows and columns are exchanged"
+                    Said("rows and columns are exchanged")
                     if want.ndim == 2
-                    else f"axes {j} and {i} are exchanged"
+                    else Said("axes {one} and {two} are exchanged", one=j, two=i)
                 )
     if same(-got, want, tol):
-        yield "the sign is the other way round"
+        yield Said("the sign is the other way round")
     for axis in range(want.ndim):
         yield from moved(got, want, axis, tol)
     if want.unique().numel() > 1 and (got - want).std() <= tol * want.std():
-        yield f"all numbers are off by the same amount, {(got - want).mean():.3g}"
+        by = f"{(got - want).mean():.3g}"
+        yield Said("all numbers are off by the same amount, {by}", by=by)
     ratio = (got * want).sum() / want.square().sum()
     few_whole = (
         want.ndim == 1
@@ -220,19 +243,25 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
         and not few_whole
         and same(got / ratio, want, tol)
     ):
-        percent = ": in percent, or as a share?" if abs(ratio / 100 - 1) < 0.01 else ""
-        yield f"all numbers are {ratio:.3g} times what they should be{percent}"
+        yield Said(
+            "all numbers are {by} times what they should be: in percent, or as a share?"
+            if abs(ratio / 100 - 1) < 0.01
+            else "all numbers are {by} times what they should be",
+            by=f"{ratio:.3g}",
+        )
     if not want.equal(want.round()) and any(
         got.equal(f(want)) for f in (torch.round, torch.trunc, torch.floor)
     ):
-        yield "the numbers are rounded to whole ones: is an integer dtype in the way?"
+        yield Said(
+            "the numbers are rounded to whole ones: is an integer dtype in the way?"
+        )
     for what, done in DONE.items():
         if (
             want.unique().numel() > 2
             and done(want).isfinite().all()
             and same(got, done(want), tol)
         ):
-            yield f"these are {what}"
+            yield Said("these are {what}", what=Said(what))
     sums = [
         [
             same(x.sum(axis), torch.ones_like(x.sum(axis)), 1e-3)
@@ -243,8 +272,12 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
     right = [axis for axis, (a, b) in enumerate(zip(*sums, strict=True)) if b and not a]
     if right and want.ndim > 1:
         other = sums[0].index(True) if True in sums[0] else None
-        yield f"the numbers should sum to 1 along axis {right[0]}" + (
-            "" if other is None else f"; they do along axis {other}"
+        yield Said(
+            "the numbers should sum to 1 along axis {axis}"
+            if other is None
+            else "the numbers should sum to 1 along axis {axis}; they do along axis {other}",
+            axis=right[0],
+            other=other,
         )
     off = ~torch.isclose(
         got, want, rtol=0, atol=tol * (want[want.isfinite()].abs().max().item() or 1)
@@ -256,51 +289,91 @@ def of_array(got: Tensor, want: Tensor, whole: bool, tol: float) -> Iterator[str
                 axis, keepdim=True
             )
             if same(got, scale * want, tol):
-                yield f"right up to factors that differ, each the same along axis {axis}"
+                yield Said(
+                    "right up to factors that differ, each the same along axis {axis}",
+                    axis=axis,
+                )
             if same(got, want + (got - want).mean(axis, keepdim=True), tol):
-                yield f"right up to terms that differ, each the same along axis {axis}"
+                yield Said(
+                    "right up to terms that differ, each the same along axis {axis}",
+                    axis=axis,
+                )
     another = same(got.flatten().sort()[0], want.flatten().sort()[0], tol)
     if another and (want.ndim < 2 or most):
-        yield "the right numbers in another order"
+        yield Said("the right numbers in another order")
     near = ((got - want).abs() < 0.05 * want.abs())[off].all()
-    close = f"; {closely(got[off], want[off], whole)}" if near else ""
+    close = closely(got[off], want[off], whole) if near else None
     if want.ndim == 1 and len(want) < 13:
         at = off.nonzero().flatten().tolist()
-        said = {
-            next(of_number(got[i], want[i], whole)).removeprefix("not this number: ")
-            for i in at
-        }
-        which = f"{', '.join(str(i + 1) for i in at)} of {len(want)}"
-        which = (
-            f"number {which} is wrong" if len(at) == 1 else f"numbers {which} are wrong"
+        said = {next(of_number(got[i], want[i], whole)) for i in at}
+        which = Said(
+            "number {at} of {all} is wrong"
+            if len(at) == 1
+            else "numbers {at} of {all} are wrong",
+            at=", ".join(str(i + 1) for i in at),
+            all=len(want),
         )
-        yield f"{which}: {said.pop()}" if len(said) == 1 else which
-    if not most:
-        wrong = "is wrong," if off.sum() == 1 else "are wrong, the first"
-        yield f"{int(off.sum())} of {off.numel()} numbers {wrong} at {off.nonzero()[0].tolist()}{only(off)}{close}"
-    yield f"the shape is right, the numbers are not: off by up to {(got - want).abs().max():.2g}{close}"
+        what = said.pop()  # without "not this number: "
+        what = what.values.get("what", what)
+        yield which if said else Said("{part}: {what}", part=which, what=what)
+    n, by = int(off.sum()), f"{(got - want).abs().max():.2g}"
+    wrong = (
+        Said("the shape is right, the numbers are not: off by up to {by}", by=by)
+        if most
+        else Said(
+            "{n} of {all} numbers is wrong, at {place}"
+            if n == 1
+            else "{n} of {all} numbers are wrong, the first at {place}",
+            n=n,
+            all=off.numel(),
+            place=off.nonzero()[0].tolist(),
+        )
+    )
+    if not most and (places := only(off)):
+        wrong = Said("{what}, all at {places} along axis {axis}", what=wrong, **places)
+    yield Said("{what}; {close}", what=wrong, close=close) if close else wrong
 
 
-def moved(got: Tensor, want: Tensor, axis: int, tol: float) -> Iterator[str]:
+def moved(got: Tensor, want: Tensor, axis: int, tol: float) -> Iterator[Said]:
     """The right numbers in other places along an axis."""
-    n, along = want.shape[axis], f" along axis {axis}" if want.ndim > 1 else ""
+    n, along = want.shape[axis], {"axis": axis} if want.ndim > 1 else {}
     if same(got.flip(axis), want, tol):
-        yield f"the order{along} is reversed"
+        yield Said(
+            "the order along axis {axis} is reversed"
+            if along
+            else "the order is reversed",
+            **along,
+        )
     for by in range(1, min(n - 1, 9)):
         for a, b in ((got, want), (want, got)):
             if same(a.narrow(axis, by, n - by), b.narrow(axis, 0, n - by), tol):
-                yield f"shifted by {by}{along}"
+                yield Said(
+                    "shifted by {by} along axis {axis}" if along else "shifted by {by}",
+                    by=by,
+                    **along,
+                )
             if same(a.roll(by, axis), b, tol):
-                yield f"shifted by {by}{along}, around the end"
+                yield Said(
+                    "shifted by {by} along axis {axis}, around the end"
+                    if along
+                    else "shifted by {by}, around the end",
+                    by=by,
+                    **along,
+                )
     if 1 < n <= 256 and want.ndim > 1:
         rows = [x.movedim(axis, 0).flatten(1) for x in (got, want)]
         fit = torch.cdist(*rows, p=torch.inf) <= tol * want.abs().max()
         if fit.any(0).all() and fit.any(1).all() and not fit.diagonal().all():
             i = int((~fit.diagonal()).nonzero()[0])
-            yield f"in another order{along}: what stands at {i} belongs at {int(fit[i].nonzero()[0])}"
+            yield Said(
+                "in another order along axis {axis}: what stands at {place} belongs at {other}",
+                axis=axis,
+                place=i,
+                other=int(fit[i].nonzero()[0]),
+            )
 
 
-def only(off: Tensor) -> str:
+def only(off: Tensor) -> dict[str, Any]:
     """Where along an axis all wrong numbers are, if that is in a few places."""
     places = {
         i: off.movedim(i, 0).flatten(1).any(1).nonzero().flatten().tolist()
@@ -308,5 +381,5 @@ def only(off: Tensor) -> str:
     }
     axis = min(places, key=lambda i: len(places[i]) / off.shape[i])
     if off.ndim < 2 or off.sum() < 2 or len(places[axis]) > min(3, off.shape[axis] / 2):
-        return ""
-    return f", all at {', '.join(map(str, places[axis]))} along axis {axis}"
+        return {}
+    return {"places": ", ".join(map(str, places[axis])), "axis": axis}

@@ -1,4 +1,4 @@
-"""What the book's scripts say in other languages than English: catalogues, kept by `python -m page.words update`."""
+"""What the book's code says in other languages than English: catalogues, kept by `python -m page.catalogue update`."""
 
 from __future__ import annotations
 
