@@ -1,8 +1,7 @@
 # Patch by Patch. `make lab` and `make book` are all that most people need; `make help` lists the rest.
 #
-# LANGUAGES=en,zh  build the Chinese pages, too
+# LANGUAGES=en,zh  build the Chinese pages, too; with zh, make lab, class, colab and bundle write Chinese chapters
 # SOURCES=1    make lab opens the sources in book/, for those who change the book
-# LANGUAGE=zh  for make lab, class, colab and bundle: Chinese chapters (gettext's variable, too: anything else is English)
 # TORCH=cpu    take torch from PyTorch's CPU index: spares Linux users without a GPU the CUDA packages
 # PYTHON=...   the Python that makes the virtual environment; pyproject.toml names those that will do
 # PORT=8000    where `make serve` shows the book
@@ -12,8 +11,9 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
-ZH := $(filter zh,$(LANGUAGE))
-LANGUAGES ?= en$(ZH:zh=,zh)
+COMMA := ,
+LANGUAGES ?= en$(if $(filter zh,$(LANGUAGE)),$(COMMA)zh)
+ZH := $(filter zh,$(subst $(COMMA), ,$(LANGUAGES)))
 PYTHONS := $(shell sed -n 's/.*Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 RANGE := $(firstword $(PYTHONS)) to $(lastword $(PYTHONS))
 PYTHON ?= $(shell for p in $(PYTHONS:%=python%) python3 python; do \
@@ -31,8 +31,7 @@ help:  ## this list
 	@echo
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@echo
-	@echo "  LANGUAGES=...  en, zh or en,zh: which pages make book builds"
-	@echo "  LANGUAGE=zh    make lab, class, colab, bundle: Chinese chapters"
+	@echo "  LANGUAGES=...  en, zh or en,zh: which pages make book builds; lab, class, colab, bundle: with zh, Chinese chapters"
 	@echo "  SOURCES=1      make lab opens the sources, for those who change the book"
 	@echo "  TORCH=cpu      on Linux without a GPU: make book TORCH=cpu"
 	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"

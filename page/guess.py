@@ -148,6 +148,11 @@ def notes(asked: dict[str, tuple[int, str]], code: str) -> dict[int, str]:
     return found
 
 
+def named(part: str) -> str:
+    """A part's name on the page; one that is a name in Python stays."""
+    return t(part) if " " in part else part
+
+
 def said() -> Iterator[str]:
     """What cells ask for, in chapters and on pages: names of parts, and notes beside them."""
     cells = [
@@ -182,15 +187,17 @@ def field(number: str, asked: dict[str, tuple[int, str]], code: str) -> nodes.ra
                 if (kind := kind_of(want[part])) in SIZES
                 else 'class="wide"'
             )
-            label = escape(t(part)) or f'<span class="visually-hidden">{name}</span>'
-            put = (
-                f'<input name="{escape(part)}" {size} {PLAIN}>'
-                if part in here
-                else t("(in the notebook)")
+            label = (
+                escape(named(part)) or f'<span class="visually-hidden">{name}</span>'
             )
-            row += f"<label>{label} {put}</label> "
+            put = (
+                f' <input name="{escape(part)}" {size} {PLAIN}>'
+                if part in here
+                else t(" (in the notebook)")
+            )
+            row += f"<label>{label}{put}</label> "
         rows.append(f"<p>{row}<span>{escape(t(note))}</span></p>")
-    says = t("; ").join(f"{t(part)} {shown(want[part])}".strip() for part in here)
+    says = t("; ").join(f"{named(part)} {shown(want[part])}".strip() for part in here)
     answer = (
         t("{says}. The solution says why.", says=says)
         if number[3:].isdigit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from gettext import GNUTranslations
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -12,6 +11,7 @@ from sphinx.locale import translators
 
 from page import words
 from page.edition import headings, languages, source
+from vitworkshop.words import catalogue
 
 # its tag, its name, its address
 OTHER = {
@@ -21,13 +21,15 @@ OTHER = {
 
 
 def speak(app, config) -> None:
-    """Chooses the language of the pages; what Sphinx and its theme have no word for is in the book's own catalogue."""
+    """Chooses the language of the pages."""
     if config.language == "zh_CN":
         words.speak("zh")
-        with (words.FOLDER / "zh.mo").open("rb") as file:
-            own = GNUTranslations(file)
-        for each in translators.values():
-            each.add_fallback(own)
+
+
+def lend(app) -> None:
+    """Lends Sphinx and its theme what they have no word for."""
+    for each in translators.values() if words.known else ():
+        each.add_fallback(catalogue("zh"))
 
 
 def set_chinese(app, doctree, docname: str) -> None:
@@ -86,6 +88,7 @@ def add_switch(app, pagename: str, templatename: str, context: dict, doctree) ->
 def setup(app) -> None:
     """The language is chosen before pages are read, anchors are set before others read them."""
     app.connect("config-inited", speak)
+    app.connect("builder-inited", lend)
     app.connect("doctree-resolved", set_chinese)
     app.connect("doctree-read", keep_anchors, priority=100)
     app.connect("html-page-context", add_switch, priority=700)

@@ -107,7 +107,7 @@ def accuracy(run: dict) -> str:
     """A run's test accuracy, with its spread over seeds."""
     scores = run["accuracies"]
     spread = (
-        f" ± {100 * statistics.stdev(scores):.1f} ({t('{n} seeds', n=len(scores))})"
+        f" ± {100 * statistics.stdev(scores):.1f}{t(' ({n} seeds)', n=len(scores))}"
         if len(scores) > 1
         else ""
     )
@@ -330,7 +330,8 @@ def sample_pictures() -> str:
         said = unbroken(f"{vl.CIFAR10_CLASSES[answer]}, {100 * share:.0f} %")
         changes = t("; ") + t(credit["changes"]) if "changes" in credit else ""
         title = f"[{t(credit['title'])}]({credit['source']})"
-        what = t(", ").join((title, t(credit["author"]))) + changes
+        author = t(credit["author"])
+        what = t("{title}, {author}", title=title, author=author) + changes
         url, licence = credit.get("licence_url"), t(credit["licence"])
         licence = f"[{licence}]({url})" if url else licence
         rows.append([f"`{name}`", said, what, licence])

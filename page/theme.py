@@ -57,10 +57,15 @@ def drop_icon_script(app) -> None:
     change_pages(app, lambda page: ICONS.sub("", page))
 
 
-def name_sidebar(app) -> None:
-    """Makes the bar with the logo a landmark."""
-    named = f'{SIDEBAR} role="complementary" aria-label="{t("The book")}"'
-    change_pages(app, lambda page: page.replace(SIDEBAR, named))
+def name_bars(app) -> None:
+    """Makes the bar with the logo a landmark, and says the names of the others in the language of the pages."""
+    named = {
+        SIDEBAR: f'{SIDEBAR} role="complementary" aria-label="{t("The book")}"',
+        'aria-label="Main"': f'aria-label="{t("Main")}"',
+        'aria-label="Page"': f'aria-label="{t("Page")}"',
+    }
+    bars = re.compile("|".join(named))
+    change_pages(app, lambda page: bars.sub(lambda bar: named[bar[0]], page))
 
 
 def is_wanted(file) -> bool:
@@ -157,7 +162,7 @@ def setup(app) -> None:
     app.add_js_file(None, body=CHOOSE)
     app.connect("config-inited", drop_thebe)
     app.connect("builder-inited", drop_icon_script)
-    app.connect("builder-inited", name_sidebar)
+    app.connect("builder-inited", name_bars)
     app.connect("html-page-context", link_auto)
     app.connect("html-page-context", mend_page, priority=950)
     app.connect("build-finished", write_auto, priority=900)

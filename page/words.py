@@ -15,9 +15,11 @@ from babel.messages.pofile import read_po
 
 from vitworkshop.words import FOLDER, table
 
-# a text in an SVG, and one in a cell of a table, without what makes it lean
-DRAWN = re.compile(r"(?<=>)[^<>]*[A-Za-z][^<>]*(?=</(?:text|tspan)>|<tspan)")
-CELL = re.compile(r"(?:(?<=\| )|(?<=\| \*))[^ |*\n][^|*\n]*(?=\*? \|)")
+# what may be a label in an SVG, and in a cell of a table, without what makes it lean
+LABEL = re.compile(
+    r"(?<=>)[^<>]+(?=</(?:text|tspan)>|<tspan)"
+    r"|(?:(?<=\| )|(?<=\| \*))[^ |*\n][^|*\n]*(?=\*? \|)"
+)
 
 known: dict[str, str] = {}  # English -> the language of the pages that are built
 
@@ -42,33 +44,31 @@ def read(language: str = "zh") -> Catalog:
 
 
 @cache
-def labels(language: str) -> list[tuple[re.Pattern, str]]:
-    """What notebooks draw and print, whole labels first, and how another language says it."""
-    found = [
-        (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(one.id))), one)
-        for one in sorted(read(language), key=lambda one: str(one.id).count("{"))
-        if "figures" in dict(one.locations)
+def labels() -> list[tuple[re.Pattern, str]]:
+    """What notebooks draw and print, and its Chinese; whole labels first."""
+    found = [one for one in read() if ("figures", None) in one.locations]
+    return [
+        (
+            re.compile(re.sub(r"\\{(\w)\\}", r"(?P<\1>.+?)", re.escape(one.id))),
+            one.string,
+        )
+        for one in sorted(found, key=lambda one: "{" in one.id)
+        if one.string and not one.fuzzy
     ]
-    return [(pattern, str(one.string)) for pattern, one in found if one.string]
 
 
-def label(text: str, language: str = "zh") -> str:
-    """A label of a drawing or a table in another language, or as it is."""
+def label(found: re.Match) -> str:
+    """A label in Chinese, or as it is."""
+    text = " ".join(unescape(found[0]).split())
     said = (
-        said.format(**found.groupdict()) if "{" in said else said
-        for pattern, said in labels(language)
-        if (found := pattern.fullmatch(text))
+        escape(said.format(**fields.groupdict()), quote=False)
+        for pattern, said in labels()
+        if (fields := pattern.fullmatch(text))
     )
-    return next(said, text)
+    return next(said, found[0])
 
 
 def exchange(data: dict[str, str]) -> None:
-    """Exchanges the labels in what a cell gave out: those of drawings, and of tables."""
-
-    def drawn(found: re.Match) -> str:
-        return escape(label(" ".join(unescape(found[0]).split())), quote=False)
-
-    ways = {"image/svg+xml": (DRAWN, drawn)}
-    ways["text/markdown"] = (CELL, lambda found: label(found[0]))
-    for kind in ways.keys() & data.keys():
-        data[kind] = re.sub(*ways[kind], data[kind])
+    """Has the drawings and tables that a cell gave out say their labels in Chinese."""
+    for kind in {"image/svg+xml", "text/markdown"} & data.keys():
+        data[kind] = LABEL.sub(label, data[kind])

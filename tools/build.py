@@ -115,7 +115,8 @@ def fingerprints(language: str) -> dict[str, str]:
     code = [file for file in package if file.suffix != ".js"]
     return {
         "code": hashlib.sha256((digest(code) + surroundings()).encode()).hexdigest(),
-        "settings": digest(settings),
+        # pages of two languages lead to each other
+        "settings": f"{','.join(edition.languages())} {digest(settings)}",
         "pages": digest(pages),
     }
 

@@ -29,6 +29,19 @@ def test_a_script_is_read_whatever_stands_around_its_calls():
     assert catalogue.messages(script) == found
 
 
+def test_a_module_is_read_and_says_its_words_in_the_language_that_is_chosen():
+    module = 'x = t("{n} more, "\n  "{m} minutes", n=t("f")) + t(x) + u("g")'
+    assert set(catalogue.page_calls(module)) == {"{n} more, {m} minutes", "f"}
+    said = [words.t("{n} more, {m} minutes", n=2, m=30), words.t("{none} such")]
+    words.speak("zh")
+    try:
+        chinese = [words.t("{n} more, {m} minutes", n=2, m=30), words.t("{none} such")]
+    finally:
+        words.speak("en")
+    assert said == ["2 more, 30 minutes", "{none} such"]
+    assert chinese == ["还有 2 题，30 分钟", "{none} such"]
+
+
 def test_the_catalogue_holds_what_scripts_say_and_nothing_else():
     said = {forms(message)[0] for _, message in catalogue.said()}
     held = {forms(message.id)[0] for message in CATALOGUE if message.id}

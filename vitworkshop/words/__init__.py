@@ -6,16 +6,23 @@ import gettext
 from functools import cache
 from pathlib import Path
 
-__all__ = ["CHOSEN", "FOLDER", "table"]
+__all__ = ["CHOSEN", "FOLDER", "catalogue", "table"]
 
 CHOSEN = {"language": "en"}  # by `vl.language`
-FOLDER = Path(__file__).parent  # zh.po, which people write, and zh.mo, which is read
+# zh.po, which people write; zh.mo, which is read, and zh-scripts.mo, what of it scripts say
+FOLDER = Path(__file__).parent
 
 
 @cache
-def table(language: str) -> dict[str, str]:
+def catalogue(name: str) -> gettext.GNUTranslations:
+    """A compiled catalogue."""
+    with (FOLDER / f"{name}.mo").open("rb") as file:
+        return gettext.GNUTranslations(file)
+
+
+@cache
+def table(name: str) -> dict[str, str]:
     """English -> another language, of each message that has a translation; where it counts, by the singular."""
-    with (FOLDER / f"{language}.mo").open("rb") as file:
-        known = vars(gettext.GNUTranslations(file))["_catalog"]
+    known = vars(catalogue(name))["_catalog"]
     words = {key if isinstance(key, str) else key[0]: known[key] for key in known}
     return {english: said for english, said in words.items() if english}
