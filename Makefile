@@ -1,7 +1,8 @@
-# Patch by Patch. `make book` and `make test` are all that most people need; `make help` lists the rest.
+# Patch by Patch. `make lab` and `make book` are all that most people need; `make help` lists the rest.
 #
 # LANGUAGES=en,zh  build the Chinese pages, too
-# LANGUAGE=zh  for make class, colab and bundle: Chinese chapters (gettext's variable, too: anything else is English)
+# SOURCES=1    make lab opens the sources in book/, for those who change the book
+# LANGUAGE=zh  for make lab, class, colab and bundle: Chinese chapters (gettext's variable, too: anything else is English)
 # TORCH=cpu    take torch from PyTorch's CPU index: spares Linux users without a GPU the CUDA packages
 # PYTHON=...   the Python that makes the virtual environment; pyproject.toml names those that will do
 # PORT=8000    where `make serve` shows the book
@@ -23,7 +24,7 @@ STAMP := $(VENV)/made-from-$(shell { cat requirements.txt; grep '^packages' pypr
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help help-all book test check chapter serve pdf lab clean venv set-url refresh bench campaign mutants lock colab class bundle
+.PHONY: help book test check chapter serve pdf lab clean venv set-url refresh bench campaign mutants lock colab class bundle
 
 help:  ## this list
 	@echo "Patch by Patch: Vision Transformers you can run"
@@ -31,15 +32,10 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 	@echo
 	@echo "  LANGUAGES=...  en, zh or en,zh: which pages make book builds"
-	@echo "  LANGUAGE=zh    make class, colab, bundle: Chinese chapters"
+	@echo "  LANGUAGE=zh    make lab, class, colab, bundle: Chinese chapters"
+	@echo "  SOURCES=1      make lab opens the sources, for those who change the book"
 	@echo "  TORCH=cpu      on Linux without a GPU: make book TORCH=cpu"
 	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"
-
-help-all: help  ## this list, and what maintainers use
-	@echo
-	@echo "For maintainers (MAINTAINING.md says when):"
-	@echo
-	@sed -n 's/^\([a-z-]*\):.* ### \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
 book: $(STAMP)  ## build the book (first time: sets everything up)
 	@LANGUAGES=$(LANGUAGES) $(BIN)/python -m tools.build
@@ -61,13 +57,14 @@ serve: book  ## build the book and show it at http://localhost:8000
 pdf: book  ## write the whole book as one PDF (needs Chrome or Chromium)
 	@$(BIN)/python -m tools.pdf
 
-lab: $(STAMP)  ## open the notebooks in JupyterLab
-	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=book
+lab: $(STAMP)  ## write the chapters into notebooks/, for you to change, and open them in JupyterLab
+	@$(if $(SOURCES),:,$(BIN)/python -m tools.notebooks $(ZH))
+	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=$(if $(SOURCES),book,notebooks)
 
 venv: $(STAMP)  ## only set up the virtual environment
 	@echo "The virtual environment is at $(VENV): activate it with  . $(BIN)/activate"
 
-clean:  ## delete what was built (the virtual environment stays)
+clean:  ## delete what was built (the virtual environment and notebooks/ stay)
 	@rm -rf _build build class *.egg-info .pytest_cache .ruff_cache .hypothesis
 	@find vitlib vitworkshop tests tools page book classroom -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Deleted _build, class and caches. To delete the virtual environment as well: rm -rf $(VENV)"

@@ -17,9 +17,7 @@ from classroom.submissions import Cell
 from vitlib.files import printable
 
 SECTION = re.compile(r"^#+[ \t]*(\d\.\d)\b", re.M)
-FENCE = re.compile(r"^[ \t]*```.*$", re.M)
 LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
-DIGEST = "([a-fghkmnpqrst]{8})?"
 FORM = re.M | re.X
 NOTHING = " \t\r\n….*_:#>-–—"
 # a function that does nothing yet, and whatever gives a name a value
@@ -40,7 +38,6 @@ class Found:
     cells: list[tuple[int, str]] = field(default_factory=list)
     text: str = ""
     odd: str = ""
-    later: list[tuple[int, str]] = field(default_factory=list)  # may hold what it calls
 
     @property
     def digest(self) -> str:
@@ -57,10 +54,8 @@ class Answers:
         taken = re.compile("|".join(map(BOUND.format, names)), FORM)
         known = {_plain(text) for _, text in released(work)}
         self.whole = {_plain(text) for _, text in cells} & known
-        self.strange, section = (
-            [],
-            "",
-        )  # cells that were not released; each with where it is
+        # cells that were not released; each with where it is
+        self.strange, section = [], ""
         for i, (kind, text) in self.cells:
             if kind != "code" and (head := SECTION.search(text)):
                 section = head[1]
@@ -70,25 +65,21 @@ class Answers:
                 self.strange.append((i, kind, text, section))
 
     def code(self, key: str, name: str, reference: Callable) -> Found:
-        """The code cells up to the last that gives the function's name a value, stubs left out."""
+        """All code cells, stubs left out, if one gives the function's name a value."""
         empty, bound = (re.compile(x.format(name), FORM) for x in (EMPTY, BOUND))
         blank = lambda stub: "\n" * stub[0].count("\n")
-        cells = [(i, kind, empty.sub(blank, text)) for i, (kind, text) in self.cells]
-        every = [(i, kind) for i, kind, text in cells if bound.search(text)]
-        numbers = [i for i, kind in every if kind == "code"] or [i for i, _ in every]
-        if numbers:
-            code = [
-                (i, FENCE.sub("", text))
-                for i, kind, text in cells
-                if kind == "code" or i == numbers[-1]
-            ]
-            last = next(n for n, (i, _) in enumerate(code, 1) if i == numbers[-1])
-            run = [(0, SET_UP), *code[:last]]
-            odd = "" if (numbers[-1], "code") in every else "it is in no code cell"
-            if len(every) > 1:
-                places = " and ".join(str(i) for i, _ in every)
-                odd = f"{name} is defined in cells {places}, cell {numbers[-1]} was run"
-            return Found(run, _shown(run[-1][1]), odd, code[last:])
+        cells = [
+            (i, empty.sub(blank, text))
+            for i, (kind, text) in self.cells
+            if kind == "code"
+        ]
+        places = [(i, text) for i, text in cells if bound.search(text)]
+        if places:
+            odd = ""
+            if len(places) > 1:
+                numbers = " and ".join(str(i) for i, _ in places)
+                odd = f"{name} is defined in cells {numbers}, the last of which counts"
+            return Found([(0, SET_UP), *cells], _shown(places[-1][1]), odd)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
         beside = [
@@ -100,24 +91,18 @@ class Answers:
 
     def words(self, key: str) -> Found:
         """The answer to a question in words, with what was written into cells below it."""
-        head, found = (
-            re.compile(rf"^[^\w\n]*+answer[^\w\n]*+{key}\b[ \t.:*_#–—-]*", re.M | re.I),
-            "",
+        head = re.compile(
+            rf"^[^\w\n]*+answer[^\w\n]*+{key}\b[ \t.:*_#–—-]*", re.M | re.I
         )
+        found = ""
         for i, (kind, text) in self.cells:
-            if begins := head.search(text):
+            if kind != "code" and (begins := head.search(text)):
                 below = itertools.takewhile(
-                    lambda each: each[1][0] != "code" and each[1][1][:1] != "#",
-                    self.cells[i:],
+                    lambda each: each[0] != "code" and each[1][:1] != "#",
+                    (cell for _, cell in self.cells[i:]),
                 )
-                answer = text[begins.end() :]
-                answer = (
-                    re.sub("^# ?", "", answer, flags=re.M) if kind == "code" else answer
-                )
-                parts = [
-                    answer.strip().strip("…").strip(),
-                    *(text for _, (_, text) in below),
-                ]
+                answer = text[begins.end() :].strip().strip("…").strip()
+                parts = [answer, *(text for _, text in below)]
                 whole = "\n\n".join(part for part in parts if part.strip(NOTHING))
                 found = whole or found
         if found:

@@ -15,7 +15,6 @@ from classroom.grade import Row
 from classroom.homework import Homework
 from classroom.names import bare, packed
 from classroom.roster import Roster
-from vitlib.files import write_atomic
 
 CANVAS = ("student", "id", "sis user id", "sis login id", "section")
 
@@ -26,22 +25,18 @@ def write_back(
     """Write the zip. Whoever still waits for a person has an empty cell, and no page."""
     head = {"canvas": work.name, "moodle": "Grade"}[roster.platform]
     done = {row.key: row for row in rows if row.points is not None}
-    file = io.StringIO()
-    csv.writer(file).writerows(_table(roster, head, work.points, done))
-    with (
-        io.BytesIO() as raw,
-        zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive,
-    ):
-        archive.writestr(
-            zipfile.ZipInfo("grades.csv"), file.getvalue().encode("utf-8-sig")
-        )
-        for key, row in done.items():
-            if by := packed(row.file):
-                name = f"{by['name']}_{by['id']}_assignsubmission_file_feedback"
-                name = name if roster.platform == "moodle" else bare(row.file)
-                archive.writestr(zipfile.ZipInfo(f"{name}.html"), pages[key])
-        archive.close()
-        write_atomic(path, raw.getvalue())
+    table = io.StringIO()
+    csv.writer(table).writerows(_table(roster, head, work.points, done))
+    files = {"grades.csv": table.getvalue().encode("utf-8-sig")}
+    for key, row in done.items():
+        if by := packed(row.file):
+            name = f"{by['name']}_{by['id']}_assignsubmission_file_feedback"
+            name = name if roster.platform == "moodle" else bare(row.file)
+            # of a pair, the one who handed in has the page
+            files.setdefault(f"{name}.html", pages[key].encode())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, raw in files.items():
+            archive.writestr(zipfile.ZipInfo(name), raw)
 
 
 def _table(
@@ -64,8 +59,6 @@ def _table(
         person = done.get(row.get("key", ""))
         points = f"{person.points:g}" if person else ""
         if "key" not in row:  # Canvas's row of what a task is worth
-            row, points = (
-                row | {"student": f"    {row['student']}"},
-                row.get(place) or str(most),
-            )
+            row["student"] = f"    {row['student']}"
+            points = row.get(place) or str(most)
         yield [points if name in (place, head) else row[name] for name in keep]

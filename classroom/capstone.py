@@ -7,10 +7,10 @@ to three fifths of the weights away, mirrored, other numbers added) by 0.65 or m
 point. A model that was trained to imitate another is not found out.
 """
 
-import itertools
 import json
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tqdm import tqdm
 from classroom.answers import digest
 from classroom.grade import Graded, Result, Row
 from classroom.homework import Homework, Task
-from classroom.submissions import Submission, find, pieces
+from classroom.submissions import File, Submission, find, pieces
 from vitlib import (
     ViTConfig,
     build_model,
@@ -30,6 +30,7 @@ from vitlib import (
     features,
     load_drawn10,
 )
+from vitlib.files import write_json
 from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
@@ -54,64 +55,52 @@ your teacher wants to hear how it was made before there are points.
 
 
 MODEL = Task("A model", "", POINTS, 0)
-WORK = Homework(
-    "capstone",
-    "Capstone",
-    "the best ViT in a small budget",
-    "",
-    POINTS,
-    {"capstone": MODEL},
-)
+WORK = Homework(0, "Capstone", "a small ViT", "", POINTS, {"capstone": MODEL})
 
 
-def grade_capstone(folder: Path, seed: int, people: dict[str, str]) -> Graded:
+def grade_capstone(files: list[File], seed: int, people: Iterable[str]) -> Graded:
     """Evaluate each student's checkpoint on pictures drawn with the seed, which only the teacher knows."""
-    submissions, left_out = find(folder, people)
-    images, labels = load_drawn10("test", seed=seed)
-    return Graded(_graded(submissions, images, labels), left_out, [])
+    submissions = find(files, people)
+    pictures = load_drawn10("test", seed=seed)
+    return Graded(_graded(submissions, *pictures), [])
 
 
 def _graded(submissions: list[Submission], images: Tensor, labels: Tensor) -> list[Row]:
     rows: list[Row] = []
-    # who; what its head reads
-    known: list[tuple[str, Row | None, list[Tensor]]] = []
+    # what is called so; its head's reading
+    known: dict[str, list[Tensor]] = {}
     for each in tqdm(submissions, "capstone"):
         result = Result(None, "missing")
-        name = each.paths[-1].name
-        rows.append(
-            row := Row(each.key, {"capstone": result}, date=each.date, file=name)
-        )
+        row = Row(each.key, {"capstone": result}, file=each.files[-1].top)
+        rows.append(row)
         try:
-            model, raw = _model(each.paths)
+            model, raw = _model(each.files)
             logits = outputs(model, images, None, 500)
-            if not logits.isfinite().all():
-                raise ValueError(
-                    "expected finite logits, got others: train with a lower learning rate"
-                )
             accuracy = (logits.argmax(1) == labels).double().mean().item()
             share = min(max((accuracy - NONE) / (ALL - NONE), 0), 1)
             parameters = f"{count_parameters(model):,} parameters"
-            says = f"accuracy {accuracy:.2%}, {parameters}"
-            points, mark = round(POINTS * share, 1), digest(raw.hex())
-            result = Result(points, "measured", says, digest=mark)
-            row.results["capstone"] = result
-            if points:
-                known.append(
-                    (f"the entry {each.key}", row, _read(model, images, labels))
-                )
+            result.says = f"accuracy {accuracy:.2%}, {parameters}"
+            result.points, result.kind = round(POINTS * share, 1), "measured"
+            result.digest = digest(raw.hex())
+            if result.points:
+                known[f"the entry {each.key}"] = _read(model, images, labels)
         except Exception as error:  # one bad submission stops no other
-            result.says = row.problem = (
-                " ".join(str(error).split())[:300] or type(error).__name__
-            )
-    for name in list_pretrained() if known else ():
-        read = _read(load_pretrained(name)[0], images, labels)
-        known.insert(0, (f"the book's {name}", None, read))
-    for _, row, (own, _) in known:
-        others = [(who, both) for who, other, both in known if other is not row]
-        like = [(who, max(_likeness(own, x) for x in both)) for who, both in others]
-        if row and (same := [f"{who} ({how:.2f})" for who, how in like if how >= SAME]):
-            row.problem = f"its head reads what that of {', '.join(same)} does: is it your own training?"
-            result = row.results["capstone"]
+            why = " ".join(str(error).split())[:300] or type(error).__name__
+            result.says = row.problem = why
+    book = {
+        f"the book's {name}": _read(load_pretrained(name)[0], images, labels)
+        for name in (list_pretrained() if known else ())
+    }
+    for row in rows:
+        result, me = row.results["capstone"], f"the entry {row.key}"
+        like = [
+            f"{who} ({how:.2f})"
+            for who, both in (book | known).items()
+            if me in known and who != me
+            if (how := max(_likeness(known[me][0], one) for one in both)) >= SAME
+        ]
+        if like:
+            row.problem = f"its head reads what that of {', '.join(like)} does: is it your own training?"
             result.says += f", {result.points:g} points by that; {row.problem}"
             result.points = None
     return rows
@@ -144,60 +133,47 @@ def _likeness(one: Tensor, other: Tensor) -> float:
     return max(found)
 
 
-def _model(paths: list[Path]) -> tuple[Any, bytes]:
+def _model(files: list[File]) -> tuple[Any, bytes]:
     """The ViT in what was handed in, once it is known to be within the budget, and its bytes."""
-    both = {"safetensors": [], "json": []}
-    for name, raw in itertools.chain(*(pieces(path, FILES) for path in paths)):
-        if isinstance(raw, str):
-            if raw:
-                raise ValueError(raw)
-            continue
-        both[name.rpartition(".")[2].lower()].append(raw)
-    for end, found in both.items():
-        if len(found) != 1:
+    both = []
+    for end in (".safetensors", ".json"):
+        some = [x for x in pieces(files, FILES) if x.name.lower().endswith(end)]
+        if len(some) != 1:
             fix = "hand in both files that vl.save_pretrained writes"
-            raise ValueError(f"expected one .{end} file, got {len(found)}: {fix}")
-    (raw,), (text,) = both.values()
-    if len(raw) > BYTES:
-        raise ValueError(f"expected at most {BYTES:,} bytes, got {len(raw):,}")
+            raise ValueError(f"expected one {end} file, got {len(some)}: {fix}")
+        both.append(some[0].read())
+    raw, text = both
     card = json.loads(text)
     config = _config(card)
     with torch.device("meta"):  # shapes alone: a card costs no memory
         parameters = count_parameters(build_model(config))
-    budget = {"parameters": PARAMETERS, "multiply-accumulates a picture": MACS}
-    for (name, most), value in zip(
-        budget.items(), (parameters, count_macs(config)), strict=True
+    for name, most, value in (
+        ("bytes", BYTES, len(raw)),
+        ("parameters", PARAMETERS, parameters),
+        ("multiply-accumulates a picture", MACS, count_macs(config)),
     ):
         if value > most:
             raise ValueError(
                 f"expected at most {most:,} {name}, got {value:,}: it is out of the budget"
             )
-    if not re.fullmatch(r"\w[\w .-]{0,60}", name := str(card.get("name"))):
-        raise ValueError(
-            f"expected a plain name in the card, got {name:.60}; save it anew"
-        )
     with tempfile.TemporaryDirectory() as copy:  # what was read is what is loaded
-        Path(copy, f"{name}.safetensors").write_bytes(raw)
-        Path(copy, f"{name}.json").write_bytes(text)
-        try:
-            return load_pretrained(name, copy)[0], raw
-        except ValueError as error:
-            raise ValueError(str(error).replace(f" in {copy}", "")) from None
+        Path(copy, "model.safetensors").write_bytes(raw)
+        write_json(Path(copy, "model.json"), card | {"name": "model"})
+        return load_pretrained("model", copy)[0], raw
 
 
 def _config(card: Any) -> ViTConfig:
     """The model's shape; numbers that no model here has are refused before anything is made of them."""
-    config = card.get("config") if isinstance(card, dict) else None
-    if not isinstance(config, dict) or card.get("kind", "vit") != "vit":
+    if not isinstance(card, dict) or card.get("kind", "vit") != "vit":
         raise ValueError(
             "expected the card of a ViT, got another: train a ViT by vitlib"
         )
-    for name, value in config.items():
+    for name, value in card["config"].items():
         if isinstance(value, int) and value > 1024:
             raise ValueError(
                 f"expected at most 1024 for {name}, got {value}: it is out of the budget"
             )
-    cfg = ViTConfig(**config)
+    cfg = ViTConfig(**card["config"])
     if (cfg.image_shape, cfg.in_chans, cfg.num_classes) != ((32, 32), 3, 10):
         raise ValueError(
             "expected a ViT for pictures of 3 × 32 × 32 and 10 classes, got another"

@@ -7,7 +7,6 @@ the top what the page "For teachers" says of the chapter, and below each questio
 """
 
 import copy
-import json
 import re
 import shutil
 import sys
@@ -22,7 +21,7 @@ from page import edition as composed
 from page.address import chapters
 from page.edition import chosen
 from tools import colab
-from tools.plain import plain_notebook
+from tools.plain import SOLUTION, SOLVED, plain_notebook, text_of
 from vitworkshop.exercises import engine
 from vitworkshop.exercises.language import language, say
 
@@ -67,11 +66,6 @@ Colab：File, Upload notebook；在旁边上传 patch-by-patch.zip，然后运�
 }
 CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
 NOTHING = {"en": "nothing", "zh": "（没有）"}
-WHOLE, PART = (
-    r"^````\{solution\}.*?^````\n*",
-    r"^````\{solution-start\}.*|^```\{solution-end\}\n```\n*",
-)
-SOLUTION = re.compile(f"{WHOLE}|{PART}", re.M | re.S)
 FOLDED = re.compile(
     r" ?(?:The s|S)olutions (?:are folded|run by themselves)[^.]*\.|解答(?:是折叠的|都能单独运行)[^。]*。"
 )
@@ -84,9 +78,9 @@ def student(notebook: dict) -> dict:
         if cell["cell_type"] == "code":
             if "solution" not in cell["metadata"].get("tags", []):
                 cells.append(cell | {"execution_count": None, "outputs": []})
-        elif text := FOLDED.sub("", SOLUTION.sub("", "".join(cell["source"]))).strip(
-            "\n"
-        ):
+            continue
+        text = SOLVED.sub("", SOLUTION.sub("", "".join(cell["source"])))
+        if text := FOLDED.sub("", text).strip("\n"):
             cells.append(cell | {"source": text})
     return notebook | {"cells": cells}
 
@@ -156,8 +150,7 @@ def write(folder: Path, edition: str) -> None:
     for path in CHAPTERS:
         notebook = composed.notebook(path, language())
         notebook = teacher(notebook, said[path.name[:2]]) if said else student(notebook)
-        notebook = plain_notebook(notebook, language())
-        text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        text = text_of(plain_notebook(notebook, path.stem, language()))
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")

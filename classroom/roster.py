@@ -1,20 +1,18 @@
-"""Who is in the class, whose each file is, who handed in nothing, and what came late.
+"""Who is in the class, whose each file is, and who handed in nothing.
 
 A person is known by an id: the number that Canvas or Moodle puts into the names of files, or the school's own, if it
 stands there. A roster is a table of ids and names, or what Canvas exports as its gradebook, Moodle as its worksheet.
 """
 
-import contextlib
+import copy
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from classroom.grade import Graded, Result, Row
 from classroom.sheet import Sheet, read_sheet
 
-DAYS, TIMES = ("%Y-%m-%d", "%d.%m.%Y"), ("%H:%M", "%H:%M:%S", "%H:%M:%S%z")
 IDS = ("identifier", "id", "学号", "student id")
 NAMES = ("name", "student", "full name", "姓名", "student name")
 
@@ -23,42 +21,24 @@ NAMES = ("name", "student", "full name", "姓名", "student name")
 class Roster:
     """The people of a class by their ids, each with the row that tells of them, and the table that they stand in."""
 
-    people: dict[str, dict[str, str]]
-    sheet: Sheet
+    people: dict[str, dict[str, str]] = field(default_factory=dict)
+    sheet: Sheet = field(default_factory=lambda: Sheet([], [], [], ","))
     platform: str = ""  # whose table it is
 
-    @property
-    def names(self) -> dict[str, str]:
-        """Names by ids."""
-        return {id_: row["name"] for id_, row in self.people.items()}
 
+def read_roster(path: Path, handed_in: Iterable[str] = ()) -> Roster:
+    """A roster, in the letters in which its names are those of what was handed in.
 
-def moment(text: str) -> datetime | None:
-    """A date with its time, here if it names no zone; None for no text."""
-    for form in (f"{day} {time}" for day in DAYS for time in TIMES):
-        with contextlib.suppress(ValueError):
-            return datetime.strptime(text.replace("T", " "), form).astimezone()
-    if text:
-        raise ValueError(
-            f"expected a time as in 2026-11-30 18:00 or 30.11.2026 18:00, got {text!r}; mend it"
-        )
-    return None
-
-
-def read_roster(path: Path, handed_in: Iterable[str]) -> Roster:
-    """A roster, in the letters in which its names are those of what was handed in."""
-    sheet = read_sheet(path, (), handed_in)
-    columns = {*sheet.columns}
-    platform = (
-        "moodle"
-        if "identifier" in columns
-        else "canvas"
-        if "sis login id" in columns
-        else ""
-    )
-    found = Roster({}, sheet, platform)
+    Refuses one without ids or names, or with two rows for one id.
+    """
+    sheet = read_sheet(path, known=handed_in)
+    found = Roster({}, sheet)
+    for column, platform in (("identifier", "moodle"), ("sis login id", "canvas")):
+        if column in sheet.columns:
+            found.platform = platform
     id_column, name_column = (
-        next((c for c in some if c in columns), "") for some in (IDS, NAMES)
+        next((column for column in some if column in sheet.columns), "")
+        for some in (IDS, NAMES)
     )
     if not id_column or not name_column:
         got = ", ".join(sheet.columns)
@@ -67,9 +47,8 @@ def read_roster(path: Path, handed_in: Iterable[str]) -> Roster:
         )
     for row in sheet.rows:
         row["name"], id_ = row[name_column], row[id_column]
-        id_ = re.sub(r"^\D+(?=\d+$)", "", id_) if platform == "moodle" else id_
-        moment(row.get("deadline", "")), moment(row.get("submitted", ""))
-        if not id_ and platform == "canvas":
+        id_ = re.sub(r"^\D+(?=\d+$)", "", id_) if found.platform == "moodle" else id_
+        if not id_ and found.platform == "canvas":
             continue  # what the tasks are worth
         if not id_:
             raise ValueError(
@@ -80,30 +59,32 @@ def read_roster(path: Path, handed_in: Iterable[str]) -> Roster:
             raise ValueError(
                 f"expected one row for {id_} in {path}, got two; delete one"
             )
+    for row in found.people.values():
+        if row.get("with", "") not in ("", *found.people):
+            raise ValueError(
+                f"expected an id that stands in {path} in the column with, got {row['with']}; mend it"
+            )
     return found
 
 
-def apply(
-    people: dict, graded: Graded, tasks: Iterable[str], deadline: datetime | None
-) -> list[str]:
-    """Give the rows their names, add those of whoever handed in nothing, say what is late; what is odd, in words."""
+def apply(people: dict, graded: Graded, tasks: Iterable[str]) -> list[str]:
+    """Give the rows their names, add whose partner handed in and who handed in nothing; what is odd, in words."""
+    there = {row.key: row for row in graded.rows}
     odd = []
+    if people:
+        odd += [f"nobody's of the roster: {key}" for key in there if key not in people]
+    for key, person in people.items():
+        if key in there:
+            continue
+        if partner := there.get(person.get("with", "")):
+            own = copy.deepcopy(partner.results)
+            graded.rows.append(replace(partner, key=key, results=own))
+        else:
+            nothing = {
+                task: Result(None, "nothing", "nothing handed in") for task in tasks
+            }
+            graded.rows.append(Row(key, nothing))
+            odd.append(f"nothing handed in, and no points: {key} {person['name']}")
     for row in graded.rows:
-        person = people.get(row.key, {})
-        row.name = person.get("name", "")
-        told = moment(person.get("submitted", ""))
-        came, by = (
-            (told, "roster")
-            if told
-            else (datetime.fromtimestamp(row.date).astimezone(), "date of the file")
-        )
-        due = moment(person.get("deadline", "")) or deadline
-        hours = (came - due).total_seconds() / 3600 if due else 0
-        row.late = f"{hours:.1f} h late by the {by}" if hours > 0 else ""
-        odd += [f"nobody's of the roster: {row.key}"] if people and not person else []
-    there = {row.key for row in graded.rows}
-    for id_ in (id_ for id_ in people if id_ not in there):
-        nothing = {key: Result(None, "nothing", "nothing handed in") for key in tasks}
-        graded.rows.append(Row(id_, nothing, name=people[id_]["name"]))
-        odd.append(f"nothing handed in, and no points: {id_} {people[id_]['name']}")
+        row.name = people[row.key]["name"] if row.key in people else ""
     return odd

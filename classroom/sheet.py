@@ -11,7 +11,6 @@ from typing import Any
 
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 OLD = ("gb18030", "big5", "shift_jis", "cp1252")
-WORD = r"\w*[^\W\d_a-zA-Z]\w*"
 # in cp1252: what no language of Europe writes, three such letters in a row or two that touch no other
 STRANGE = re.compile(
     r"[^\x00-\x7f€–—‘’“”„…]{3}|(?<![a-zA-Z])[^\x00-\x7f€–—‘’“”„…]{2}(?![a-zA-Z])"
@@ -27,10 +26,11 @@ class Sheet:
     heads: list[str]  # as they stand there
     rows: list[dict[str, str]]  # each with its "row" in the file
     delimiter: str
-    encoding: str
 
 
-def read_sheet(path: Path, needed: Iterable[str], known: Iterable[str] = ()) -> Sheet:
+def read_sheet(
+    path: Path, needed: Iterable[str] = (), known: Iterable[str] = ()
+) -> Sheet:
     """A table with commas, semicolons or tabs, in whatever letters; refuses what lacks a column.
 
     Where several kinds of letters could be meant, it is those in which names that are `known` stand there.
@@ -40,14 +40,13 @@ def read_sheet(path: Path, needed: Iterable[str], known: Iterable[str] = ()) -> 
         (name for mark, name in MARKS.items() if raw.startswith(mark)), "utf-8"
     )
     try:
-        text = raw.decode(encoding)
+        text = raw.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError:
-        encoding, text = _decoded(raw, path, known)
-    text = re.sub(r"^sep=.\r?\n", "", text.lstrip("\ufeff"))
+        text = _decoded(raw, path, known)
+    text = re.sub(r"^sep=.\r?\n", "", text)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    head, *lines = list(
-        csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    ) or [[]]
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    head = next(lines, [])
     columns, rows = [name.strip().casefold() for name in head], []
     if not {*needed} <= {*columns}:
         raise ValueError(
@@ -64,39 +63,26 @@ def read_sheet(path: Path, needed: Iterable[str], known: Iterable[str] = ()) -> 
             for cell in cells
         ]
         if any(plain):
-            rows.append(
-                {
-                    **dict.fromkeys(columns, ""),
-                    **dict(zip(columns, plain, strict=False)),
-                    "row": str(number),
-                }
-            )
-    return Sheet(columns, head, rows, delimiter, encoding)
+            row = dict.fromkeys(columns, "") | dict(zip(columns, plain, strict=False))
+            rows.append(row | {"row": str(number)})
+    return Sheet(columns, head, rows, delimiter)
 
 
-def _decoded(raw: bytes, path: Path, known: Iterable[str]) -> tuple[str, str]:
-    """An encoding of before Unicode, and the text."""
+def _decoded(raw: bytes, path: Path, known: Iterable[str]) -> str:
+    """The text of a file in an encoding of before Unicode."""
     texts = {}
     for name in OLD:
         with contextlib.suppress(UnicodeDecodeError):
             texts[name] = raw.decode(name)
-    parts = {part for name in known for part in re.findall(r"[^\W\d_a-zA-Z]+", name)}
+    parts = {*re.findall(r"[^\W\d_a-zA-Z]+", " ".join(known))}
     fits = {name: sum(part in text for part in parts) for name, text in texts.items()}
-    best = [name for name in fits if fits[name] == max(fits.values(), default=0)]
-    if (
-        "cp1252" in best
-        and not any(fits.values())
-        and not STRANGE.search(texts["cp1252"])
-    ):
+    best = [name for name in fits if fits[name] == max(fits.values())]
+    if "cp1252" in best and not any([*fits.values(), STRANGE.search(texts["cp1252"])]):
         best = ["cp1252"]
     if len(best) != 1:
-        seen = "; ".join(
-            f"{name}: {' '.join(re.findall(WORD, texts[name])[:3])}" for name in best
-        )
-        raise ValueError(
-            f"expected {path} in UTF-8, got letters of several kinds ({seen}); save it as CSV UTF-8"
-        )
-    return best[0], texts[best[0]]
+        got = f"letters of several kinds ({', '.join(best)})"
+        raise ValueError(f"expected {path} in UTF-8, got {got}; save it as CSV UTF-8")
+    return texts[best[0]]
 
 
 def table(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> bytes:
@@ -107,7 +93,5 @@ def table(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> bytes:
 
 
 def _written(cell: Any) -> str:
-    if isinstance(cell, float):
-        return f"{cell:g}"
-    text = "" if cell is None else str(cell).replace("\0", "")
+    text = str(cell).replace("\0", "")
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,29 +1,51 @@
-"""What students handed in: whatever lies in the folder is found, read as data and cut into what belongs to a task."""
+"""What students handed in: whatever lies in a folder or a zip is found, and read as data."""
 
 import contextlib
 import hashlib
 import io
-import itertools
 import json
-import os
 import re
-import stat
-import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import IO, BinaryIO
 
-from classroom.names import CANVAS, ENDING, shown, whose
+from classroom.names import CANVAS, shown, whose
 from vitlib.files import printable
 
-# bytes and so on of a notebook; files a student
-MOST, CELLS, BRACKETS, FILES = 20_000_000, 2_000, 500_000, 50
+# bytes and so on of a notebook; files a student, and in a zip
+MOST, CELLS, BRACKETS, FILES, PACKED = 20_000_000, 2_000, 500_000, 50, 1_000
 TASKS = re.compile(r"^[^\w\n]*+(?:task |answer )?(\d)\.\d\b", re.M | re.I)
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
+ZIP = re.compile(r"\.zip$", re.I)
 HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text
+
+
+@dataclass
+class File:
+    """A file in a folder or a zip."""
+
+    name: str  # with "/" between folders
+    date: tuple[float, ...]
+    open: Callable[[], contextlib.AbstractContextManager]
+
+    @property
+    def top(self) -> str:
+        """The file or folder in which a student handed it in."""
+        return self.name.partition("/")[0]
+
+    def read(self) -> bytes:
+        """Its bytes; refuses what is too large."""
+        with self.open() as file:
+            raw = file.read(MOST + 1)
+        if len(raw) > MOST:
+            raise ValueError(
+                f"expected at most {MOST / 1e6:g} MB, got more: clear its outputs"
+            )
+        return raw
 
 
 @dataclass
@@ -31,32 +53,34 @@ class Submission:
     """What one student handed in."""
 
     key: str  # an id; of whom nobody knows, its name in the folder
-    paths: list[Path]  # the later ones last
-    digest: str = ""
-    date: float = 0.0  # when the newest of its files was written
+    files: list[File]  # the later ones last
     problem: str = ""
     several: bool = False  # notebooks with tasks of it
     cells: list[Cell] = field(default_factory=list)
 
+    @property
+    def digest(self) -> str:
+        """A mark of its notebooks."""
+        mark = hashlib.sha256()
+        for file in pieces(self.files, NOTEBOOK):
+            mark.update(file.name.encode(errors="surrogatepass") + b"\0")
+            with contextlib.suppress(ValueError, OSError):
+                mark.update(file.read())
+        return mark.hexdigest()
+
     def read(self, homework: int) -> None:
         """Read the notebook that has most of a homework's tasks, the newest of them; say what else is there."""
-        best, last, several, others, problems, odd = -1, "", 0, set(), [], []
-        for name, raw in itertools.chain(
-            *(pieces(path, NOTEBOOK) for path in self.paths)
-        ):
+        best, last, several, others, problems = -1, "", 0, set(), []
+        for file in pieces(self.files, NOTEBOOK):
             try:
-                cells = _cells(raw)
+                cells = _cells(file.read())
             except ValueError as error:
-                alone = [shown(path.name) for path in self.paths] == [name]
-                where = "" if alone else f"{name}: "
-                problems += [f"{where}{error}"] if str(error) else []
-                odd += [] if str(error) else [name]
+                problems.append(f"{shown(file.name)}: {error}")
                 continue
-            text = "\n".join(text for _, text in cells)
-            tasks = TASKS.findall(text)
+            tasks = TASKS.findall("\n".join(text for _, text in cells))
             others |= {*tasks}
             if (count := tasks.count(str(homework))) >= best:
-                best, self.cells, last = count, cells, name
+                best, self.cells, last = count, cells, shown(file.name)
             several += count > 0
         self.several = several > 1
         if self.several:
@@ -69,203 +93,104 @@ class Submission:
             )
         if best < 0 and not problems:
             problems.append(
-                f"no notebook{', but ' if odd else ''}{', '.join(odd[:3])}: hand in the .ipynb"
+                f"no notebook in {shown(self.files[-1].top)}: hand in the .ipynb"
             )
         self.problem = printable("; ".join(problems))[:1000]
 
 
-def find(
-    folder: Path, people: dict[str, str]
-) -> tuple[list[Submission], dict[str, str]]:
-    """What each of `people`, ids with names, handed in: folders, notebooks, zips and files of Python in a folder.
-
-    What nobody of them handed in comes after it, by its own name; and why what else lies there is no submission.
-    """
-    there, paths, left_out = entries(folder), [], {}
-    owners = whose([path.name for path in there], people)
-    for path in there:
-        if HIDDEN.search(path.name):
-            left_out[shown(path.name)] = "hidden, made by a computer"
-        elif (
-            ENDING.search(path.name)
-            or path.is_dir()
-            or path.is_symlink()
-            or owners[path.name]
-            and people
-        ):
-            paths.append(path)
-        else:
-            left_out[shown(path.name)] = "no notebook, folder or zip"
-    if not paths:
+def handed_in(path: Path) -> list[File]:
+    """The files in a folder, or in a platform's zip."""
+    if path.is_file() and ZIP.search(path.name):
+        return _packed(path)
+    if not path.is_dir():
         raise ValueError(
-            f"expected notebooks (.ipynb) or a folder for each student in {folder}, got none"
+            f"expected a folder of submissions or a platform's zip, got {path}; give the one they are in"
         )
+    return [
+        File(
+            each.relative_to(path).as_posix(),
+            (each.lstat().st_mtime,),
+            partial(_plain, each),
+        )
+        for each in path.rglob("*")
+        if each.is_symlink() or not each.is_dir()
+    ]
+
+
+def find(files: list[File], people: Iterable[str]) -> list[Submission]:
+    """What each of `people`, by their ids, handed in; what nobody of them did comes after it, by its own name."""
+    there = [file for file in files if not HIDDEN.search(file.name)]
+    owners = whose([file.top for file in there], people)
     found: dict[str, Submission] = {}
-    for path in sorted(paths, key=_order):
-        for key in owners[path.name] or [shown(path.name)]:
-            found.setdefault(key, Submission(key, [])).paths.append(path)
-    for each in found.values():
-        digest, dates = hashlib.sha256(), [0.0]
-        for path in each.paths:
-            dates += map(_date, _files(path))
-            for name, raw in pieces(path, NOTEBOOK):
-                digest.update(name.encode(errors="surrogatepass") + b"\0")
-                digest.update(raw if isinstance(raw, bytes) else raw.encode())
-        each.digest, each.date = digest.hexdigest(), max(dates)
-    order = [*people, *sorted(found)]
-    return sorted(found.values(), key=lambda each: order.index(each.key)), left_out
-
-
-def entries(folder: Path) -> list[Path]:
-    """What lies in a folder of submissions."""
-    if not folder.is_dir():
+    for file in sorted(there, key=_order):
+        for key in owners[file.top] or [shown(file.top)]:
+            found.setdefault(key, Submission(key, [])).files.append(file)
+    if not found:
         raise ValueError(
-            f"expected a folder of submissions or a platform's zip, got {folder}; give the one they are in"
+            "expected notebooks (.ipynb) or a folder for each student, got none; give the folder they are in"
         )
-    return sorted(folder.iterdir())
+    order = dict.fromkeys([*people, *sorted(found)])
+    return [found[key] for key in order if key in found]
+
+
+def _order(file: File) -> tuple[int, tuple[float, ...], str]:
+    """Of two files of one student the later comes last: by Canvas's number, else by its date."""
+    by = CANVAS.fullmatch(file.name)
+    return int(by["order"]) if by else 0, file.date, file.name
+
+
+def pieces(files: list[File], wanted: re.Pattern) -> list[File]:
+    """The files `wanted`, also those in zips that can be opened: so many at most, the newest last."""
+    found = []
+    for file in files:
+        if not ZIP.search(file.name):
+            found.append(file)
+            continue
+        with contextlib.suppress(ValueError, OSError):
+            raw = file.read()
+            # of so many entries the table alone would hold us up
+            if raw.count(b"PK\1\2") < PACKED:
+                found += sorted(_packed(io.BytesIO(raw)), key=_order)
+    some = [each for each in found if wanted.search(each.name)]
+    return [each for each in some if not HIDDEN.search(each.name)][-FILES:]
+
+
+def _packed(source: Path | BinaryIO) -> list[File]:
+    """The files in a zip; nothing is written to the disk."""
+    with _opened(source) as archive:
+        return [
+            File(info.filename, info.date_time, partial(_taken, source, info))
+            for info in archive.infolist()
+            if not info.is_dir()
+        ]
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Path]:
-    """A folder of submissions as it is; a platform's zip as a folder, for a while."""
-    if path.suffix.lower() != ".zip" or not path.is_file():
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="class-") as folder:
-        try:
-            with zipfile.ZipFile(path) as archive:
-                for info in archive.infolist():
-                    parts = [
-                        part for part in info.filename.split("/") if part.strip(".")
-                    ]
-                    made = Path(folder, *parts)
-                    if not info.is_dir():
-                        made.parent.mkdir(parents=True, exist_ok=True)
-                        made.write_bytes(archive.open(info).read(MOST + 1))
-                        with contextlib.suppress(ValueError):  # a zip may have no date
-                            when = datetime(*info.date_time).timestamp()
-                            os.utime(made, (when, when))
-        except (zipfile.BadZipFile, RuntimeError) as error:
-            raise ValueError(
-                f"expected a platform's zip, got {path} ({error}); download it again"
-            ) from None
-        yield Path(folder)
+def _taken(source: Path | BinaryIO, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    with _opened(source) as archive, archive.open(info) as file:
+        yield file
 
 
-def _order(path: Path) -> tuple[int, float, str]:
-    """Of two files of one student the later comes last: by Canvas's number, else by its date."""
-    by = CANVAS.fullmatch(path.name)
-    return int(by["order"]) if by else 0, _date(path), path.name
-
-
-def _date(path: Path) -> float:
-    with contextlib.suppress(OSError):
-        return path.lstat().st_mtime
-    return 0.0
-
-
-def _files(path: Path) -> list[Path]:
-    """The files in what was handed in: notebooks and zips last, the newest of them at the end."""
-    if path.is_symlink() or not path.is_dir():
-        return [path]
-    files = [Path(top, name) for top, _, names in os.walk(path) for name in names]
-    files = [file for file in files if not HIDDEN.search(str(file.relative_to(path)))]
-    return sorted(
-        files, key=lambda file: (bool(ENDING.search(file.name)), _date(file), file)
-    )
-
-
-def pieces(path: Path, wanted: re.Pattern) -> Iterator[tuple[str, bytes | str]]:
-    """Names and bytes of the files `wanted` in what was handed in, the newest last; of others why not, or nothing."""
-    files = _files(path)
-    for file in files[-FILES:]:
-        try:
-            if file.suffix.lower() == ".zip":
-                yield from _unzipped(_read_plain(file), wanted)
-            else:
-                looked_at = wanted.search(file.name) or file.is_symlink()
-                yield shown(file.name), _read_plain(file) if looked_at else ""
-        except ValueError as error:
-            yield shown(file.name), str(error)
-        except OSError:
-            yield shown(file.name), "cannot be read"
-    if len(files) > FILES and ENDING.search(files[-FILES - 1].name):
-        yield "a folder", f"{len(files)} files, only {FILES} are looked at"
-
-
-def _unzipped(raw: bytes, wanted: re.Pattern) -> Iterator[tuple[str, bytes | str]]:
-    """What `pieces` gives, of a zip: nothing is written to the disk, and only so much is taken out of it."""
-    end = raw.rfind(b"PK\5\6") % (len(raw) + 1)
-    if (
-        int.from_bytes(raw[end + 12 : end + 16], "little") > 200_000
-        or b"PK\6\7" in raw[-66_000:]
-    ):
-        raise ValueError(
-            "expected a zip of some files, got more: hand in the .ipynb alone"
-        )
+@contextlib.contextmanager
+def _opened(source: Path | BinaryIO) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            order = lambda info: (
-                bool(wanted.search(info.filename)),
-                info.date_time,
-                info.filename,
-            )
-            for info in sorted(archive.infolist(), key=order)[-FILES:]:
-                name = shown(info.filename)
-                if info.is_dir() or HIDDEN.search(name):
-                    continue
-                if not wanted.search(name):
-                    yield (
-                        name,
-                        "a zip in a zip is not opened"
-                        if name.casefold().endswith(".zip")
-                        else "",
-                    )
-                elif info.compress_type not in (
-                    zipfile.ZIP_STORED,
-                    zipfile.ZIP_DEFLATED,
-                ):
-                    yield name, "packed in an unusual way: hand in the .ipynb alone"
-                else:
-                    with archive.open(info) as file:
-                        yield name, _limited(file.read(MOST + 1))
-    except ValueError:
-        raise
+        with zipfile.ZipFile(source) as archive:
+            yield archive
     except Exception as error:  # whatever a damaged or encrypted archive leads to
         raise ValueError(
-            f"the zip cannot be opened ({error}): hand in the .ipynb alone"
+            f"expected a zip, got one that cannot be opened ({error}); make or download it again"
         ) from None
 
 
-def _read_plain(path: Path) -> bytes:
-    """A file's bytes; refuses links, pipes, devices and what is too large."""
-    if path.is_symlink():
-        raise ValueError(
-            "expected a file, got a symbolic link: hand in the file itself"
-        )
-    number = os.open(
-        path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    )
-    with os.fdopen(number, "rb") as file:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise ValueError(
-                "expected a file, got something else: hand in the file itself"
-            )
-        return _limited(file.read(MOST + 1))
+def _plain(path: Path) -> BinaryIO:
+    """A file; refuses links, pipes and devices."""
+    if path.is_symlink() or not path.is_file():
+        raise ValueError("expected a file, got a link or a device: hand in the file")
+    return path.open("rb")
 
 
-def _limited(raw: bytes) -> bytes:
-    if len(raw) > MOST:
-        raise ValueError(
-            f"expected at most {MOST / 1e6:g} MB, got more: clear its outputs"
-        )
-    return raw
-
-
-def _cells(raw: bytes | str) -> list[Cell]:
-    """A notebook's cells; words are why there is none."""
-    if isinstance(raw, str):
-        raise ValueError(raw)
+def _cells(raw: bytes) -> list[Cell]:
+    """A notebook's cells."""
     if (
         raw.count(b"[") + raw.count(b"{") > BRACKETS
         or raw.count(b'"cell_type"') > CELLS

@@ -10,6 +10,7 @@ Graph tags and the site map follow from the setting when the book is built.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sys
@@ -17,6 +18,14 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+# an explorer's, wherever nothing else is said
+MODEL, PICTURE = "cifar10-photo", "cat"
+# page, what a link must say
+LINKED = {
+    "lab": ("lab", {"model": MODEL, "picture": PICTURE}),
+    "learn": ("learns", {}),
+    "way": ("way", {"model": MODEL, "picture": PICTURE}),
+}
 
 # The source of each notebook's first code cell, tagged "colab-setup" and "remove-cell". Only BOOK_URL changes.
 # --no-deps: torch, numpy and the rest stay as Colab and Kaggle have them; the two packages named are what they lack.
@@ -58,6 +67,20 @@ def pages_url(url: str) -> str:
     owner, name = url.split("/")[-2:]
     site = f"https://{owner.lower()}.github.io/"
     return site if name.lower() == f"{owner.lower()}.github.io" else f"{site}{name}/"
+
+
+def state_address(text: str) -> tuple[str, str]:
+    """Words and address of a link `words <lab {state}>`, in which its explorer opens."""
+    found = re.fullmatch(r"(.+?)\s*<(lab|learn|way) (\{.*\})>", text, re.S)
+    if not found:
+        raise ValueError(
+            f'expected `words <lab {{"removed": [3]}}>`, with lab, learn or way, got {text!r}'
+        )
+    page, state = LINKED[found[2]]
+    written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
+    # scripts make selectors of anchors
+    letters = base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
+    return found[1], f"{page}.html#{found[2]}-{letters}"
 
 
 def chapters(root: Path = ROOT) -> list[Path]:

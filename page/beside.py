@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
@@ -35,6 +35,7 @@ from page.address import ROOT, chapters
 from page.numbers import hardware, markdown, note_results, time_taken
 from page.typography import NARROW
 from page.values import at
+from page.words import t
 from vitworkshop.studies.claim import (
     NOT_HERE,
     OPEN,
@@ -54,7 +55,6 @@ from vitworkshop.studies.rows import read_study
 
 TRACK = 150  # width of a chart, in pixels
 NEAR = 5  # points
-UNTRAINED = "untrained"  # a rival, and meant not to have learned
 NOT_YET = "not learned yet"
 EXPECTED = {SAME: "as expected", NOT_HERE: "not as expected"}
 #: change of the study `parts` -> the chapter that builds what is changed
@@ -106,7 +106,7 @@ def chart(unit: str, points: list[Point], span: float = 0, zero: bool = False) -
         bar = f'<path class="reach" d="M{place(x - reach):.1f} 8H{place(x + reach):.1f}"/>'
         dot = f'<circle{" class=hollow" * hollow} cx="{place(x):.1f}" cy="8" r="4.5"/>'
         number = f"{x:{'+' * zero}.1f}"
-        rows.append([label, track(line + bar * (reach > 0) + dot), number])
+        rows.append([t(label), track(line + bar * (reach > 0) + dot), number])
     return vl.viz.table([unit, "", ""], rows)
 
 
@@ -142,6 +142,17 @@ def ours(name: str, points: dict[str, str]) -> list[Point]:
     ]
 
 
+def pictures(name: str, patterns: list[str]) -> str:
+    """The data set of these variants, which a run tells where a study has several."""
+    result = book(name)
+    found = {
+        run.get("dataset", result["dataset"])
+        for run in result["runs"]
+        if any(fnmatchcase(run["variant"], pattern) for pattern in patterns)
+    }
+    return ", ".join(sorted(one.rpartition("; ")[2] for one in found))
+
+
 def rivals(name: str, ridge: Ridge) -> list[Point]:
     """Ridge regressions on the pixels."""
     rows = []
@@ -157,15 +168,18 @@ def rivals(name: str, ridge: Ridge) -> list[Point]:
 
 
 def hardly(name: str, what: dict) -> list[str]:
-    """Which of a row's models are less than NEAR points above a ridge regression on the same pictures, or below it."""
-    if "ours" not in what:
+    """Which of a row's models are less than NEAR points above a ridge regression on the same pictures, or below it.
+
+    None where the ridge is itself what they are compared with.
+    """
+    if "ours" not in what or "own" in what:
         return []
     ridges = rivals(name, what["ridge"])
     below = {part_of(label): x for label, x, *_ in ridges}
     return [
         label
         for label, x, *_ in ours(name, what["ours"])
-        if x - below.get(part_of(label), ridges[0][1]) < NEAR and label != UNTRAINED
+        if x - below.get(part_of(label), ridges[0][1]) < NEAR
     ]
 
 
@@ -185,7 +199,12 @@ def told(name: str, what: dict) -> str:
     found = claims_of(name, what)
     words = words_of(name, what)
     lines = [
-        f"- {called}: *{words[called]}*, {unbreakable(difference(one))}"
+        t(
+            "- {called}: *{word}*, {numbers}",
+            called=t(called),
+            word=words[called],
+            numbers=unbreakable(difference(one)),
+        )
         for called, one in found.items()
     ]
     word = [] if "list" in what else [f"**{headword(name, what)}**", ""]
@@ -205,7 +224,7 @@ def words_of(name: str, what: dict) -> dict[str, str]:
         learned = not any(fnmatchcase(one["first"], each) for each in patterns)
         own = "list" in what or "own" in what
         nothing = one["word"] == NOT_HERE and not learned and not own
-        words[called] = NOT_YET if nothing else plain(one, own)
+        words[called] = t(NOT_YET) if nothing else plain(one, own)
     return words
 
 
@@ -213,7 +232,7 @@ def headword(name: str, what: dict) -> str:
     """The word of the first claim, or what a later one takes from it."""
     first, *others = (one["word"] for one in claims_of(name, what).values())
     if first in (SAME, WITHIN) and {NOT_HERE, OPEN} & {*others}:
-        return "Yes, but …"
+        return t("Yes, but …")
     said = next(iter(words_of(name, what).values()))
     return f"{said[0].upper()}{said[1:]}"
 
@@ -227,34 +246,39 @@ def find(name: str, begins: str) -> dict:
 def plain(found: dict, own: bool = False) -> str:
     """The word as a reader is told it: a margin by its number; of what only we expected, that we did."""
     if own and found["word"] in EXPECTED:
-        return EXPECTED[found["word"]]
+        return t(EXPECTED[found["word"]])
     points = f"{100 * found['margin']:g}"
-    within = f"within {points} point{'s' * (points != '1')}"
-    return within if found["word"] == WITHIN else found["word"]
+    one = t("within 1 point")
+    within = one if points == "1" else t("within {points} points", points=points)
+    return within if found["word"] == WITHIN else t(found["word"])
 
 
 def unbreakable(text: str) -> str:
     """Numbers, signs and units stay on a line."""
-    return text.replace(" points", f"{NARROW}points").replace(
-        "margin ", f"margin{NARROW}"
+    return text.replace(" points", f"{NARROW}{t('points')}").replace(
+        ", margin ", f"{t(', margin')}{NARROW}"
     )
 
 
 def facts(name: str, found: dict[str, dict], tried: str | None) -> str:
     """Seeds and rates, and the chapter."""
-    seeds = " and ".join(map(str, sorted({one["n"] for one in found.values()})))
+    counts = map(str, sorted({one["n"] for one in found.values()}))
+    seeds = t(" and ").join(counts)
+    tried = t(tried) if tried else rates(name, found.values())
     chapter = next(
         number for number, names in CHAPTERS.items() if name in names.split()
     )
     link = f"{{doc}}`{chapter} <{page_of(chapter)}>`"
-    return f"{seeds} seeds, {tried or rates(name, found.values())}. Chapter {link}."
+    return t(
+        "{seeds} seeds, {tried}. Chapter {link}.", seeds=seeds, tried=tried, link=link
+    )
 
 
 def rates(name: str, found: Iterable[dict]) -> str:
     """How many learning rates each side had, and whether a best one is the last on its side."""
     study, runs = STUDIES[name], book(name)["runs"]
     if study.n_train == 0:
-        return "nothing is trained"
+        return t("nothing is trained")
     sides = {one[side]: one["metric"] for one in found for side in ("first", "second")}
     tried = [
         rates_of(side, runs, metric, study.choosing) or inside(side, runs, metric)
@@ -262,12 +286,13 @@ def rates(name: str, found: Iterable[dict]) -> str:
     ]
     tried = [one for one in tried if len(one) > 1]
     if not tried:
-        return "one learning rate"
+        return t("one learning rate")
     numbers = sorted({len(one) for one in tried})
     if numbers == [2]:
-        return "2 learning rates a side, so that none lies between others"
-    edge = "" if all(map(bracketed, tried)) else ", a best one at the edge"
-    return f"{' to '.join(map(str, {numbers[0]: 0, numbers[-1]: 0}))} learning rates a side{edge}"
+        return t("2 learning rates a side, so that none lies between others")
+    edge = "" if all(map(bracketed, tried)) else t(", a best one at the edge")
+    n = t(" to ").join(map(str, {numbers[0]: 0, numbers[-1]: 0}))
+    return t("{n} learning rates a side", n=n) + edge
 
 
 def inside(side: str, runs: list[dict], metric: str) -> dict[float, float]:
@@ -281,18 +306,34 @@ def folded(name: str) -> str:
     """How the runs of a study were made, every variant, the log; folded."""
     result = book(name)
     head, *rows = summary(result)
-    module = import_module(f"vitworkshop.studies.{name.replace('-', '_')}")
-    how = (inspect.getdoc(module) or "").partition("\n")[2].strip()
-    runs = f"{len(result['runs'])} runs in {time_taken(result)}"
-    where = f"{hardware(result['hardware'])}, {result['precision']}"
-    log = f"Log: {{download}}`{name}.json <../vitlib/results/{name}.json>`"
-    made = f"*{result['dataset']}, {runs} on {where}.* {log}"
-    minutes = f"{result['seconds'] / 60:.0f}{NARROW}minutes"
-    again = f"`python -m vitlib study run {name}`: {minutes} of one core."
-    what = f"Table, log and command of `{name}`"
-    measured = f"{STUDIES[name].question} Judged by {result['measure']}."
-    text = "\n\n".join([measured, how, vl.viz.table(head, rows), made, again])
+    rows = [[*cells, t(spread), n] for *cells, spread, n in rows]
+    runs, file = len(result["runs"]), f"../vitlib/results/{name}.json"
+    made = t(
+        "*{dataset}, {n} runs in {time} on {where}.* Log: {log}",
+        dataset=t(result["dataset"]),
+        n=runs,
+        time=time_taken(result),
+        where=f"{hardware(result['hardware'])}, {result['precision']}",
+        log=f"{{download}}`{name}.json <{file}>`",
+    )
+    again = t(
+        "`{command}`: {minutes} minutes of one core.",
+        command=f"python -m vitlib study run {name}",
+        minutes=f"{result['seconds'] / 60:.0f}",
+    ).replace(" minutes of", f"{NARROW}minutes of")
+    what = t("Table, log and command of `{name}`", name=name)
+    question, measure = t(STUDIES[name].question), t(result["measure"])
+    measured = t("{question} Judged by {measure}.", question=question, measure=measure)
+    table = vl.viz.table([*map(t, head)], rows)
+    text = "\n\n".join([measured, *map(t, described(name)), table, made, again])
     return f":::{{dropdown}} {what}\n{text}\n:::"
+
+
+def described(name: str) -> list[str]:
+    """How the runs of a study were made: the paragraphs of its module after the first line."""
+    module = import_module(f"vitworkshop.studies.{name.replace('-', '_')}")
+    text = (inspect.getdoc(module) or "").partition("\n")[2].strip()
+    return text.split("\n\n") if text else []
 
 
 def parts() -> str:
@@ -300,14 +341,15 @@ def parts() -> str:
     runs = book("parts")["runs"]
     known = costs(runs)
     links = {
-        change: f"{{doc}}`{change} <{page_of(CHAPTER_OF[change])}>`" for change in ORDER
+        change: f"{{doc}}`{t(change)} <{page_of(CHAPTER_OF[change])}>`"
+        for change in ORDER
     }
     points = [
         (links[change], 100 * cost, 100 * reach, False)
         for change, (cost, reach) in sorted(known.items(), key=lambda one: -one[1][0])
     ]
-    still = "; ".join(link for change, link in links.items() if change not in known)
-    said = f"*Open*: {still}." if still else ""
+    still = t("; ").join(links[change] for change in links if change not in known)
+    said = t("*Open*: {still}.", still=still) if still else ""
     study = STUDIES["parts"]
     judging = scores_of(runs, study.metric, study.choosing)
     base = [
@@ -317,13 +359,19 @@ def parts() -> str:
         for score in of.values()
     ]
     if len(base) >= SEEDS:
-        said += f" The base: {fmean(base):.1%} of the test pictures right, {len(base)} seeds."
+        said += t(
+            " The base: {share} of the test pictures right, {n} seeds.",
+            share=f"{fmean(base):.1%}",
+            n=len(base),
+        )
     if (p := equal_deviations(runs)) is not None:
-        said += f" All changes share one deviation (Bartlett's test: p = {p:.2f})."
+        said += t(
+            " All changes share one deviation (Bartlett's test: p = {p}).", p=f"{p:.2f}"
+        )
     if not points:
         return said
-    drawn = chart("change: points that it costs", points, zero=True)
-    how = (
+    drawn = chart(t("change: points that it costs"), points, zero=True)
+    how = t(
         "A dot is the mean of what a change costs, its line an interval; all intervals hold together in nineteen "
         "cases of twenty. The stroke is 0."
     )
@@ -357,15 +405,38 @@ def glance() -> str:
         what = yaml.safe_load(body)
         words = words_of(name, what)
         ahead = [
-            f"{called}: {unbreakable(difference(one).partition(' [')[0])}"
+            f"{t(called)}{t(': ')}{unbreakable(difference(one).partition(' [')[0])}"
             for called, one in claims_of(name, what).items()
-            if words[called] != NOT_YET
+            if words[called] != t(NOT_YET)
         ]
-        near = "; ".join(hardly(name, what))
-        link = f'<a href="#{make_id(title)}">{title}</a>'
+        near = t("; ").join(map(t, hardly(name, what)))
+        link = f'<a href="#{make_id(title)}">{t(title)}</a>'
         rows.append([link, "<br>".join(ahead), headword(name, what), near])
-    heads = ["question", "our differences", "in a word", "hardly learned"]
+    heads = [
+        *(t("question"), t("our differences"), t("in a word"), t("hardly learned")),
+    ]
     return vl.viz.table(heads, rows)
+
+
+def said() -> Iterator[str]:
+    """What rows and charts take from data."""
+    yield from (NOT_YET, *EXPECTED.values(), SAME, WITHIN, NOT_HERE, OPEN)
+    yield from (*ORDER, "ridge on pixels")
+    text = (ROOT / "book" / "beside.md").read_text(encoding="utf-8")
+    yield from (title for title, *_ in FIRST.findall(text))
+    names = {}
+    for name, body in re.findall(
+        r"^```\{beside\} (\S+)\n(?!```)(.+?)^```", text, re.M | re.S
+    ):
+        what = names[name] = yaml.safe_load(body)
+        yield from what["claims"].values()
+        yield from (*what.get("paper", ()), *what.get("ours", ()))
+        yield from (what.get("of", ""), what.get("rates", ""))
+        yield from what["ridge"] if isinstance(what.get("ridge"), dict) else ()
+    for name in names:
+        head, *_ = summary(book(name))
+        yield from (*head, "one seed", STUDIES[name].question, book(name)["measure"])
+        yield from (book(name)["dataset"], *described(name))
 
 
 def row(name: str, what: dict) -> str:
@@ -376,10 +447,13 @@ def row(name: str, what: dict) -> str:
         low, high = ends([*own, *ridges])
         if "paper" in what:  # as many points to the inch
             theirs = papers(what["paper"])
-            cells.append(chart(f"the paper: {what['of']}", theirs, high - low))
-        where = book(name)["dataset"].rpartition("; ")[2]
-        cells.append(chart(f"ours: {where}, %", [*own, *ridges]))
-    said = f" Hardly above the ridge, or below it: {'; '.join(near)}."
+            unit = t("the paper: {of}", of=t(what["of"]))
+            cells.append(chart(unit, theirs, high - low))
+        where = pictures(name, [*what["ours"].values()])
+        unit = t("ours: {where}, %", where=t(where))
+        cells.append(chart(unit, [*own, *ridges]))
+    names = t("; ").join(map(t, near))
+    said = t(" Hardly above the ridge, or below it: {names}.", names=names)
     cells.append(told(name, what) + said * ("list" in what and bool(near)))
     text = "\n\n".join(f":::{{div}}\n{cell}\n:::" for cell in cells)
     return f"::::{{div}} beside\n{text}\n::::\n\n{folded(name) if what.get('runs') else ''}"

@@ -19,6 +19,7 @@ from sphinx import addnodes
 from page import search
 from page.chapters import number_of
 from page.edition import HAN
+from page.words import t
 
 GLOSSARY, REFERENCE = "book/key-concepts", "book/api"
 AMBIGUOUS = {"Head", "Width"}  # in prose these words often mean another thing
@@ -160,9 +161,9 @@ def link_page(app, doctree, here: str) -> None:
     )
     for part in parts:
         if number and "key-terms" in part["ids"] and number in taught(app):
-            line = nodes.paragraph("", "In the package: ", classes=["derived"])
+            line = nodes.paragraph("", t("In the package: "), classes=["derived"])
             for i, name in enumerate(taught(app)[number]):
-                line += [nodes.Text(", " if i else ""), nodes.literal("", name)]
+                line += [nodes.Text(t(", ") if i else ""), nodes.literal("", name)]
             part += line
     link_names(app, doctree, here)
     if number:

@@ -18,10 +18,11 @@ from sphinx_exercise.nodes import solution_node
 from page.edition import HAN
 from page.lengths import DIFFICULTY
 from page.search import text_of
+from page.words import t
 
 DESCRIPTIONS = {
-    "search": "Search the book, section by section.",
-    "genindex": "Every name that the book defines, from A to Z.",
+    "search": lambda: t("Search the book, section by section."),
+    "genindex": lambda: t("Every name that the book defines, from A to Z."),
 }
 
 
@@ -80,9 +81,8 @@ def name_page(app, pagename: str, templatename: str, context: dict, doctree) -> 
     first = (
         next(doctree.findall(nodes.paragraph), None) if doctree is not None else None
     )
-    text = (
-        shorten(text_of(first)) if first is not None else DESCRIPTIONS.get(pagename, "")
-    )
+    said = DESCRIPTIONS.get(pagename, str)
+    text = shorten(text_of(first)) if first is not None else said()
     tags = context.get("metatags", "")
     if text and 'name="description"' not in tags:
         context["metatags"] = (
@@ -145,7 +145,8 @@ def fold_more(app, doctree, docname: str) -> None:
             minutes = [
                 int(minutes) for _, minutes, _ in DIFFICULTY.findall(section.astext())
             ]
-            line = summary("", f"{len(minutes)} more, {sum(minutes)} minutes")
+            said = t("{n} more, {m} minutes", n=len(minutes), m=sum(minutes))
+            line = summary("", said)
             section[1:] = [details("", line, *section[1:], classes=["more"])]
 
 

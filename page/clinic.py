@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import vitlib as vl
 from page.values import unbroken
+from page.words import t
 from vitworkshop.studies.claim import NOT_HERE, OPEN, SAME
 from vitworkshop.studies.clinic import BUGS
 from vitworkshop.studies.report import judged
 
 
+def said() -> Iterator[str]:
+    """What the tables take from data."""
+    yield from (case.name for case in BUGS.values())
+    for name, run in vl.load_results("clinic-symptoms")["symptoms"].items():
+        yield from (name, *run["doctor"])
+
+
 def symptoms() -> str:
     """A row for each run: what was answered rightly, losses, gradients by part, and what attention looked like."""
     heads = [
-        "run",
-        "right",
-        "first",
-        "last",
-        "embed",
-        "pos",
-        "block 1",
-        "block 2",
-        "head",
-        "bits",
-        "rows",
+        *(t("run"), t("right"), t("first"), t("last"), "embed", "pos"),
+        *(t("block 1"), t("block 2"), "head", "bits", t("rows")),
     ]
     rows = []
     for name, run in vl.load_results("clinic-symptoms")["symptoms"].items():
@@ -32,7 +33,12 @@ def symptoms() -> str:
             ", ".join(f"{b:.1f}" for b in run["bits"])
         ]
         rows.append(
-            [name, f"{run['right']:.0%}", *shown, unbroken(f"{low:.1f} to {high:.1f}")]
+            [
+                t(name),
+                f"{run['right']:.0%}",
+                *shown,
+                unbroken(t("{a} to {b}", a=f"{low:.1f}", b=f"{high:.1f}")),
+            ]
         )
     return vl.viz.table(heads, rows)
 
@@ -45,14 +51,20 @@ def costs() -> str:
     )
     verdicts = judged("clinic")
     rows = [
-        ["", "none", f"{study['summary']['healthy']['mean']:.1%}", "", "", "nothing"]
+        [
+            "",
+            t("none"),
+            f"{study['summary']['healthy']['mean']:.1%}",
+            "",
+            "",
+            t("nothing"),
+        ]
     ]
     for letter, case in BUGS.items():
         found = verdicts[f"{case.name}: it costs accuracy"]
         gains = found["interval"][1] < 0
-        says = {SAME: "yes", OPEN: "open", NOT_HERE: "it gains" if gains else "no"}[
-            found["word"]
-        ]
+        not_here = t("it gains") if gains else t("no")
+        says = {SAME: t("yes"), OPEN: t("open"), NOT_HERE: not_here}[found["word"]]
         change = unbroken(
             f"{-100 * found['difference']:+.1f} ± {100 * found['se']:.1f}"
         )
@@ -60,15 +72,18 @@ def costs() -> str:
         rows.append(
             [
                 letter,
-                case.name,
+                t(case.name),
                 right,
                 change,
                 says,
-                ", ".join(seen[letter]["doctor"]) or "nothing",
+                t(", ").join(map(t, seen[letter]["doctor"])) or t("nothing"),
             ]
         )
     return vl.viz.table(
-        ["run", "bug", "right", "change, points", "does it cost?", "`vl.doctor` names"],
+        [
+            *(t("run"), t("bug"), t("right"), t("change, points")),
+            *(t("does it cost?"), t("`vl.doctor` names")),
+        ],
         rows,
     )
 
@@ -77,18 +92,19 @@ def doctor() -> str:
     """How many bugs the doctor found of those that it had never met, and of those that its checks were made for."""
     found, rows = vl.load_results("doctor"), []
     for which, cases in (
-        ("written by somebody else", "unseen"),
-        ("known before", "known"),
+        (t("written by somebody else"), "unseen"),
+        (t("known before"), "known"),
     ):
         bugs, fine = (
             [row for row in found[cases].values() if row["kind"] == kind]
             for kind in ("bug", "healthy")
         )
-        alarms = f"{sum(bool(row['says']) for row in fine)} of {len(fine)}"
-        rows.append(
-            [which, f"{sum(row['found'] for row in bugs)} of {len(bugs)}", alarms]
-        )
-    return vl.viz.table(["bugs", "found", "false alarms on what is right"], rows)
+        caught = sum(row["found"] for row in bugs)
+        alarms = sum(bool(row["says"]) for row in fine)
+        both = ((caught, bugs), (alarms, fine))
+        rows.append([which, *(t("{n} of {m}", n=n, m=len(of)) for n, of in both)])
+    heads = [t("bugs"), t("found"), t("false alarms on what is right")]
+    return vl.viz.table(heads, rows)
 
 
 TABLES = {"clinic-symptoms": symptoms, "clinic-costs": costs, "doctor": doctor}

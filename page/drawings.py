@@ -39,6 +39,7 @@ LINK = "{http://www.w3.org/1999/xlink}href"
 PIXEL = 96 / 72  # pixels in a point
 SMALLEST = 10  # pixels: letters are never shown smaller
 SHARP = 128  # a picture of fewer pixels is shown pixel by pixel
+CHINESE = "\u2e80"  # its signs and what comes after
 ROOM = 2  # points around what is drawn
 log = logging.getLogger(__name__)
 
@@ -209,13 +210,15 @@ def visit_drawing(writer, node) -> None:
 
 
 def warn_of_letters(root, where: str) -> None:
-    """A warning that names what the drawings' font lacks."""
+    """A warning that names what the drawings' font lacks; Chinese is in the letters of the system."""
     letters = {
         c
         for text in root.iter("{http://www.w3.org/2000/svg}text")
         for c in "".join(text.itertext())
     }
-    if missing := " ".join(sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN)):
+    if missing := " ".join(
+        sorted(c for c in letters - {"\n"} if ord(c) not in DRAWN and c < CHINESE)
+    ):
         log.warning(
             "%s is not in the drawings' font: add it to page/fonts.py",
             missing,

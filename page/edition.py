@@ -251,14 +251,26 @@ def cache_outputs(cache, english: Path, book: dict, name: Path, into) -> None:
     import nbformat
     from jupyter_cache.base import CacheBundleIn
 
+    from page.words import exchange
+
     _, ran = cache.merge_match_into_notebook(nbformat.read(english, 4))
     full = nbformat.from_dict(json.loads(json.dumps(book)))
     for cell, done in zip(full.cells, ran.cells, strict=True):
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = done.outputs, done.execution_count
+            for output in cell.outputs:
+                exchange(output.get("data", {}))
     into.cache_notebook_bundle(
         CacheBundleIn(full, str(name)), check_validity=False, overwrite=True
     )
+
+
+def merged(settings: dict, own: dict) -> dict:
+    """Settings with those of a language in their place."""
+    return settings | {
+        name: merged(settings[name], value) if isinstance(value, dict) else value
+        for name, value in own.items()
+    }
 
 
 def compose(folder: Path, cache: Path) -> None:
@@ -308,10 +320,6 @@ def compose(folder: Path, cache: Path) -> None:
     write(folder / "_toc.yml", contents)
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     settings["execute"] |= {"cache": str(folder / ".jupyter_cache")}
-    settings["sphinx"]["config"] |= yaml.safe_load(
-        (WORDS / "config.yml").read_text("utf-8")
-    )
-    write(
-        folder / "_config.yml",
-        yaml.safe_dump(settings, allow_unicode=True, sort_keys=False),
-    )
+    own = yaml.safe_load((WORDS / "config.yml").read_text("utf-8"))
+    text = yaml.safe_dump(merged(settings, own), allow_unicode=True, sort_keys=False)
+    write(folder / "_config.yml", text)

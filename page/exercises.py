@@ -12,6 +12,7 @@ from pathlib import Path
 from docutils import nodes
 
 from page.chapters import details, summary
+from page.words import t
 from vitworkshop.exercises import engine
 from vitworkshop.exercises.language import language, say
 from vitworkshop.words import FOLDER
@@ -59,10 +60,8 @@ def fold(number: str) -> nodes.Element:
             if text
         ]
         items += nodes.list_item("", nodes.paragraph("", "", *words))
-    count = len(engine.find(number).hints)
-    return details(
-        "", summary("", f"{count} hints, one after the other"), items, classes=["hints"]
-    )
+    said = t("{n} hints, one after the other", n=len(items))
+    return details("", summary("", said), items, classes=["hints"])
 
 
 def speak(app, config) -> None:

@@ -20,7 +20,6 @@ table of `words.js`, before it), and loads the rest when an explorer comes near 
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
@@ -28,6 +27,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from page.address import MODEL, PICTURE, state_address
 from vitlib.evidence import load_results
 from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.web import export
@@ -37,19 +37,8 @@ STILLS = (
 )
 # of each picture's explorer: its widths, and how high it is then; in pixels
 ROOMS = STILLS / "rooms.json"
-# which come first, wherever a tag does not say others
-MODEL, PICTURE = (
-    "cifar10-photo",
-    "cat",
-)
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
-# page, what a link must say
-LINKED = {
-    "lab": ("lab", {"model": MODEL, "picture": PICTURE}),
-    "learn": ("learns", {}),
-    "way": ("way", {"model": MODEL, "picture": PICTURE}),
-}
 FOLDER = "vit"
 ROOM = """<style>@media screen and (scripting: enabled) {{
 {one} {{ container-type: inline-size; display: block; margin: 1.5rem 0; overflow: clip; position: relative; }}
@@ -132,20 +121,6 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
         context["body"] = re.sub(tags, with_room, context["body"])
 
 
-def address(text: str) -> tuple[str, str]:
-    """Words and address of a link `words <lab {state}>`, in which its explorer opens."""
-    found = re.fullmatch(r"(.+?)\s*<(lab|learn|way) (\{.*\})>", text, re.S)
-    if not found:
-        raise ValueError(
-            f'expected `words <lab {{"removed": [3]}}>`, with lab, learn or way, got {text!r}'
-        )
-    page, state = LINKED[found[2]]
-    written = json.dumps({**state, **json.loads(found[3])}, separators=(",", ":"))
-    # scripts make selectors of anchors
-    letters = base64.urlsafe_b64encode(written.encode()).decode().rstrip("=")
-    return found[1], f"{page}.html#{found[2]}-{letters}"
-
-
 def is_state(anchor: str) -> bool:
     """Whether an anchor is an explorer's state, not a place on a page: base64 of an object begins with eyJ."""
     return re.match(r"(lab|learn|way)[=-]eyJ", anchor) is not None
@@ -156,7 +131,7 @@ def live(name, rawtext, text, lineno, inliner, options=None, content=()):
     from docutils import nodes  # tests of pages run where it is not, too
 
     try:
-        words, place = address(text)
+        words, place = state_address(text)
     except ValueError as error:
         return [], [inliner.reporter.error(f"{rawtext}: {error}", line=lineno)]
     return [nodes.reference(rawtext, words, internal=True, refuri=place)], []
@@ -170,6 +145,6 @@ def setup(app) -> None:
     known = {"data-models": " ".join(MODELS), "data-explorers": names, **first}
     if app.config.language == "zh_CN":
         app.add_js_file(f"{FOLDER}/words.js", priority=300, defer="defer")
-    app.add_js_file(f"{FOLDER}/boot.js", priority=400, defer="defer", **known)
+    app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
     app.connect("html-page-context", size_stills)
     app.connect("build-finished", write_scripts)

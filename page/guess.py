@@ -13,14 +13,18 @@ import ast
 import itertools
 import json
 import re
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from page.address import chapters
+from page.edition import BOOK
 from page.exercises import CALL, ancestors, fold, follow
 from page.search import is_output
+from page.words import t
 from vitworkshop.exercises import engine
 from vitworkshop.exercises.answers import plain, words
 from vitworkshop.exercises.data import data_of, has_data, kind_of, nested, parts_of
@@ -29,10 +33,10 @@ NOTEBOOKS = re.compile(r"^(.*: waiting for your \w+|vitlib \d.*\btorch \d.*)\n?"
 # what a field need not say
 SAID = re.compile(r"\b(your guess|(run it )?before the next cell)\b[,;]? *")
 PLAIN = 'autocomplete="off" autocapitalize="off" spellcheck="false"'
-FIELD = """<form class="guess"><fieldset><legend>{number}, {name}</legend>{rows}
-<p><button>Check</button> <button type="button">Show</button></p><p role="status"></p></fieldset>
+FIELD = """<form class="guess"><fieldset><legend>{legend}</legend>{rows}
+<p><button>{check}</button> <button type="button">{show}</button></p><p role="status"></p></fieldset>
 <script type="application/json">{data}</script></form>
-<details class="guess"><summary>{number}: {name}, then look</summary><p>{answer}</p></details>
+<details class="guess"><summary>{summary}</summary><p>{answer}</p></details>
 """
 # of inputs, in letters; others are wide
 SIZES = {
@@ -128,44 +132,75 @@ def shown(value: Any) -> str:
     return written(nested(plain(value))).replace("-0,", "0,")
 
 
-def field(number: str, asked: dict[str, tuple[int, str]], code: str) -> nodes.raw:
-    """The field of an exercise: a row for each line of the cell that sets parts to None, with what it says there."""
-    exercise, lines, rows = engine.find(number), code.split("\n"), []
-    want, name = (
-        parts_of(exercise.value),
-        "your guess" if exercise.guess else "your answer",
-    )
-    here = [part for part in asked if has_data(exercise, part)]
+def notes(asked: dict[str, tuple[int, str]], code: str) -> dict[int, str]:
+    """What the cell says at each line that sets parts to None, by the parts' names on the page."""
+    lines, found = code.split("\n"), {}
     for at in dict.fromkeys(line for line, _ in asked.values()):
         more = itertools.takewhile(
             lambda line: line.lstrip().startswith("#"), lines[at:]
         )
-        note = SAID.sub(
-            "",
-            " ".join(
-                [lines[at - 1].partition("#")[2], *(line.strip(" #") for line in more)]
-            ),
+        said = [lines[at - 1].partition("#")[2], *(line.strip(" #") for line in more)]
+        note = SAID.sub("", " ".join(said))
+        for part, (line, variable) in asked.items():
+            if line == at:
+                note = re.sub(rf"\b{variable}\b", part, note)
+        found[at] = note.strip(" ,;:")
+    return found
+
+
+def said() -> Iterator[str]:
+    """What cells ask for, in chapters and on pages: names of parts, and notes beside them."""
+    cells = [
+        "".join(cell["source"])
+        for path in chapters()
+        for cell in json.loads(path.read_text("utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    for path in sorted(BOOK.glob("*.md")):
+        cells += re.findall(
+            r"^```\{guess\}\n(.*?)^```", path.read_text("utf-8"), re.M | re.S
         )
+    for code in cells:
+        if CALL.search(code) and (found := question(code)):
+            number, asked, _ = found
+            if any(has_data(engine.find(number), part) for part in asked):
+                yield from notes(asked, code).values()
+                yield from (part for part in asked if " " in part)
+
+
+def field(number: str, asked: dict[str, tuple[int, str]], code: str) -> nodes.raw:
+    """The field of an exercise: a row for each line of the cell that sets parts to None, with what it says there."""
+    exercise, rows = engine.find(number), []
+    want, guess = parts_of(exercise.value), exercise.guess
+    name = t("your guess") if guess else t("your answer")
+    here = [part for part in asked if has_data(exercise, part)]
+    for at, note in notes(asked, code).items():
         row = ""
-        for part, (_, variable) in (
-            (part, place) for part, place in asked.items() if place[0] == at
-        ):
-            note = re.sub(rf"\b{variable}\b", part, note)
+        for part in (part for part, (line, _) in asked.items() if line == at):
             size = (
                 f'size="{SIZES[kind]}"'
                 if (kind := kind_of(want[part])) in SIZES
                 else 'class="wide"'
             )
-            label = escape(part) or f'<span class="visually-hidden">{name}</span>'
+            label = escape(t(part)) or f'<span class="visually-hidden">{name}</span>'
             put = (
                 f'<input name="{escape(part)}" {size} {PLAIN}>'
                 if part in here
-                else "(in the notebook)"
+                else t("(in the notebook)")
             )
             row += f"<label>{label} {put}</label> "
-        rows.append(f"<p>{row}<span>{escape(note.strip(' ,;:'))}</span></p>")
-    says = "; ".join(f"{part} {shown(want[part])}".strip() for part in here)
-    why = "The solution says why." if number[3:].isdigit() else "What follows says why."
+        rows.append(f"<p>{row}<span>{escape(t(note))}</span></p>")
+    says = t("; ").join(f"{t(part)} {shown(want[part])}".strip() for part in here)
+    answer = (
+        t("{says}. The solution says why.", says=says)
+        if number[3:].isdigit()
+        else t("{says}. What follows says why.", says=says)
+    )
+    look = (
+        t("{number}: your guess, then look", number=number)
+        if guess
+        else t("{number}: your answer, then look", number=number)
+    )
     data = json.dumps(
         data_of(exercise, here),
         ensure_ascii=False,
@@ -173,10 +208,12 @@ def field(number: str, asked: dict[str, tuple[int, str]], code: str) -> nodes.ra
         separators=(",", ":"),
     )
     about = {
-        "number": number,
-        "name": name,
+        "legend": t("{number}, {name}", number=number, name=name),
         "rows": "".join(rows),
-        "answer": escape(f"{says}. {why}"),
+        "check": t("Check"),
+        "show": t("Show"),
+        "summary": look,
+        "answer": escape(answer),
     }
     return nodes.raw(
         "", FIELD.format(data=data.replace("<", "\\u003c"), **about), format="html"

@@ -13,11 +13,12 @@ where a page asks for it with the directive ``vit-map``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -30,13 +31,14 @@ from torch import Tensor
 import vitlib as vl
 from page.explorers import MODEL, PICTURE
 from page.numbers import markdown
+from page.words import t
 
 HERE = Path(__file__).resolve().parent
 STATIC = HERE.parent / "book" / "_static"
 SVG = "{http://www.w3.org/2000/svg}"
 LABELS = {
-    "strip": "Map of the Vision Transformer; each part leads to its chapter",
-    "whole": "Map of the Vision Transformer, from photograph to class",
+    "strip": lambda: t("Map of the Vision Transformer; each part leads to its chapter"),
+    "whole": lambda: t("Map of the Vision Transformer, from photograph to class"),
 }
 ElementTree.register_namespace("", SVG.strip("{}"))
 
@@ -87,7 +89,7 @@ def drawing(
         "class": f"vit-map {kind} {shape}",
         "viewBox": svg.get("viewBox"),
         "role": "group",
-        "aria-label": LABELS[kind],
+        "aria-label": LABELS[kind](),
     }
     needed = [svg]
     for element in needed:  # grows: what is used may use something else
@@ -99,6 +101,7 @@ def drawing(
             for name in dict.fromkeys(names)
             if source()[name] not in needed
         ]
+    speak(svg)
     for element in svg.findall("*[@data-part]"):
         enliven(element, address, lit)
     place, here = svg.find("*[@aria-current]"), svg.find("*[@class='here']")
@@ -114,14 +117,32 @@ def drawing(
     return re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{kind}-{shape}-", text)
 
 
+def said() -> Iterator[str]:
+    """What drawings and tables say."""
+    for part in PARTS:
+        yield from (part.name, part.gist)
+    for kind, shape in product(LABELS, ("wide", "tall")):
+        for text in source()[f"{kind}-{shape}"].itertext():
+            yield text.strip()
+
+
+def speak(element: ElementTree.Element) -> None:
+    """Has a drawing say it in the language of the pages."""
+    for each in element.iter():
+        for part in ("text", "tail"):
+            if said := (getattr(each, part) or "").strip():
+                setattr(each, part, getattr(each, part).replace(said, t(said)))
+
+
 def enliven(element: ElementTree.Element, address: Address, lit: str) -> None:
     """Names a part, makes it a link to its chapter, and lights it if the reader is there."""
     part = BY_NUMBER[element.get("data-part")]
     # first what can be seen, for those who speak to a browser
     words = " ".join(" ".join(element.itertext()).split())
-    label = f"{words}. Chapter {part.number}, {part.name}: {part.gist}"
+    about = {"number": part.number, "name": t(part.name), "gist": t(part.gist)}
+    label = t("{words}. Chapter {number}, {name}: {gist}", words=words, **about)
     if part.number == lit:
-        label += " (you are here)"
+        label += t(" (you are here)")
         element.attrib["class"] += " lit"
         element.attrib["aria-current"] = "page"
     if target := address(part):
@@ -256,17 +277,17 @@ class VitMap(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         tables = [
             vl.viz.table(
-                ["Part", "What it does", "Shapes", "In `vitlib`"],
+                [t("Part"), t("What it does"), t("Shapes"), t("In `vitlib`")],
                 [
-                    [self.link(part), part.gist, shapes(part), part.code]
+                    [self.link(part), t(part.gist), shapes(part), part.code]
                     for part in PARTS
                     if part.shapes
                 ],
             ),
             vl.viz.table(
-                ["Chapter", "What is done with the whole", "In `vitlib`"],
+                [t("Chapter"), t("What is done with the whole"), t("In `vitlib`")],
                 [
-                    [self.link(part), part.gist, part.code]
+                    [self.link(part), t(part.gist), part.code]
                     for part in PARTS
                     if not part.shapes
                 ],
@@ -276,7 +297,7 @@ class VitMap(SphinxDirective):
 
     def link(self, part: Part) -> str:
         """A part's name, and a link to its chapter if there is one."""
-        name = f"{part.number} {part.name}"
+        name = f"{part.number} {t(part.name)}"
         return (
             f"{{doc}}`{name} <{part.page}>`"
             if f"book/{part.page}" in self.env.found_docs
@@ -316,7 +337,8 @@ def visit_map(writer, node) -> None:
         uri = builder.get_relative_uri(builder.current_docname, target)
         return uri or f"{part.page}.html"  # "" is the page itself
 
-    label = "Where this chapter stands in the ViT" if lit else "The ViT, part by part"
+    here = t("Where this chapter stands in the ViT")
+    label = here if lit else t("The ViT, part by part")
     kind = "strip" if lit else "whole"
     drawings = "\n".join(
         drawing(kind, shape, address, lit) for shape in ("wide", "tall")

@@ -17,8 +17,9 @@ import json
 import re
 import statistics
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 
 import torch
@@ -30,6 +31,7 @@ import vitlib as vl
 from page import address, clinic, lengths, values
 from page.explorers import MODEL
 from page.values import duration, unbroken
+from page.words import t
 from vitlib.config import PRESETS
 from vitlib.data.photos import PICTURES
 from vitlib.evidence import RESULTS, load_results
@@ -105,7 +107,7 @@ def accuracy(run: dict) -> str:
     """A run's test accuracy, with its spread over seeds."""
     scores = run["accuracies"]
     spread = (
-        f" ± {100 * statistics.stdev(scores):.1f} ({len(scores)} seeds)"
+        f" ± {100 * statistics.stdev(scores):.1f} ({t('{n} seeds', n=len(scores))})"
         if len(scores) > 1
         else ""
     )
@@ -114,12 +116,23 @@ def accuracy(run: dict) -> str:
 
 def hardware(text: str) -> str:
     """The machine without trademark signs."""
-    return (
+    text = (
         re.sub(r"\((R|TM)\)|\bProcessor\b", "", text)
         .replace(" ,", ",")
         .replace("  ", " ")
         .strip()
     )
+    return re.sub(
+        r", (\d+) of (\d+) cores",
+        lambda found: t(", {n} of {m} cores", n=found[1], m=found[2]),
+        text,
+    )
+
+
+def lasted(seconds: float) -> str:
+    """A duration in the language of the pages."""
+    units = {" h": t(" h"), " min": t(" min"), " s": t(" s")}
+    return re.sub(r" [a-z]+", lambda unit: units[unit[0]], duration(seconds))
 
 
 def stages(run: dict) -> list[dict]:
@@ -130,19 +143,19 @@ def stages(run: dict) -> list[dict]:
 def time_taken(study: dict) -> str:
     """How long a study's runs took, all of them together."""
     return unbroken(
-        duration(study.get("seconds") or sum(run["seconds"] for run in study["runs"]))
+        lasted(study.get("seconds") or sum(run["seconds"] for run in study["runs"]))
     )
 
 
 RUN = {  # what stands in a column of a table of runs
     "Model": lambda run: f"`{run['name']}`",
-    "Data": lambda run: run["dataset"],
+    "Data": lambda run: t(run["dataset"]),
     "Images": lambda run: f"{run['n_train']:,}",
     "Parameters": lambda run: f"{run['parameters']:,}",
     "Epochs": lambda run: str(sum(len(stage["epochs"]) for stage in stages(run))),
     "Trained on": lambda run: hardware(run["hardware"]),
     "Precision": lambda run: run["precision"],
-    "Time": lambda run: duration(sum(stage["seconds"] for stage in stages(run))),
+    "Time": lambda run: lasted(sum(stage["seconds"] for stage in stages(run))),
     "Test accuracy": accuracy,
     "reads": lambda run: {"token": "CLS", "avg": "GAP"}[run["config"]["global_pool"]],
     "$L$": lambda run: run["config"]["depth"],
@@ -172,7 +185,10 @@ def model_sizes() -> str:
             [label, *(f"{n:,}" for n in counts), f"{vl.count_macs(cfg) / 1e9:.2f}"]
         )
     return vl.viz.table(
-        ["Model", "$L$", "$D$", "MLP", "$h$", "$N$", "Parameters", "headless", "GMACs"],
+        [
+            *(t("Model"), "$L$", "$D$", "MLP", "$h$", "$N$"),
+            *(t("Parameters"), t("headless"), "GMACs"),
+        ],
         rows,
     )
 
@@ -198,12 +214,12 @@ def paper_transfer() -> str:
         rows.append([label, *cells, f"{jft['exaflops']:,}" if jft else ""])
     return vl.viz.table(
         [
-            "Model",
+            t("Model"),
             "ImageNet",
             "ImageNet-21k",
             "JFT-300M",
-            "on ImageNet",
-            "exaFLOPs on JFT",
+            t("on ImageNet"),
+            t("exaFLOPs on JFT"),
         ],
         rows,
     )
@@ -215,7 +231,7 @@ def rivals(names: Sequence[str]) -> list[list[str]]:
     rows = []
     for kind, label in (("drawn10", "Drawn-10"), ("cifar10", "CIFAR-10 (JPEG q75)")):
         known = {
-            "Model": "*ridge on pixels*",
+            "Model": f"*{t('ridge on pixels')}*",
             "Data": label,
             "Test accuracy": f"{100 * measured[kind + '*']:.1f} %",
         }
@@ -227,9 +243,8 @@ def runs_table(heads: str) -> str:
     """What is said of the models that come with the book, in these columns of `RUN`."""
     names = heads.split("|")
     rows = [[RUN[name](run) for name in names] for run in finished_runs()]
-    return vl.viz.table(
-        names, rows + (rivals(names) if "Test accuracy" in names else [])
-    )
+    rows += rivals(names) if "Test accuracy" in names else []
+    return vl.viz.table([*map(t, names)], rows)
 
 
 def our_studies() -> str:
@@ -242,13 +257,14 @@ def our_studies() -> str:
             rows.append(
                 [
                     f"`{path.stem}`",
-                    study["question"],
-                    study["dataset"],
+                    t(study["question"]),
+                    t(study["dataset"]),
                     count,
                     time_taken(study),
                 ]
             )
-    return vl.viz.table(["Study", "Question", "Data", "Runs", "Time"], rows)
+    heads = [t("Study"), t("Question"), t("Data"), t("Runs"), t("Time")]
+    return vl.viz.table(heads, rows)
 
 
 def what_it_learns() -> str:
@@ -262,9 +278,9 @@ def what_it_learns() -> str:
         )
 
     rows = [
-        [part, *(both(of[part]) for of in cells.values())] for part in cells["where"]
+        [t(part), *(both(of[part]) for of in cells.values())] for part in cells["where"]
     ]
-    return vl.viz.table(["page · PyTorch", *cells], rows)
+    return vl.viz.table([t("page · PyTorch"), *map(t, cells)], rows)
 
 
 def chapters_table() -> str:
@@ -289,39 +305,58 @@ def chapters_table() -> str:
         ]
         number = path.stem[:2]
         rows.append(
-            [f"{{ref}}`{number} {address.title_of(path)} <teach-{number}>`", *told]
+            [f"{{ref}}`{number} {t(address.title_of(path))} <teach-{number}>`", *told]
         )
-    rows.append(["all", *map(sum, zip(*(told for _, *told in rows), strict=True))])
+    rows.append([t("all"), *map(sum, zip(*(told for _, *told in rows), strict=True))])
     heads = [
-        "Chapter",
-        "minutes to read",
-        "exercises",
-        *stars,
-        "minutes, core",
-        "all",
-        "in class",
+        *(t("Chapter"), t("minutes to read"), t("exercises"), *stars),
+        *(t("minutes, core"), t("all"), t("in class")),
     ]
     return vl.viz.table(heads, [[cell or "" for cell in row] for row in rows])
+
+
+def credits() -> dict[str, dict[str, str]]:
+    """Where the sample pictures are from."""
+    return tomllib.loads((PICTURES / "credits.toml").read_text(encoding="utf-8"))
 
 
 def sample_pictures() -> str:
     """The sample pictures of CIFAR-10's classes: what the pages' first model says of each, and its credits."""
     rows, (net, _) = [], vl.load_pretrained(MODEL)
-    for name, credit in tomllib.loads(
-        (PICTURES / "credits.toml").read_text(encoding="utf-8")
-    ).items():
+    for name, credit in credits().items():
         share, answer = vl.predict(net, vl.sample_image(name, net.cfg.img_size)[None])[
             0
         ].max(dim=0)
         said = unbroken(f"{vl.CIFAR10_CLASSES[answer]}, {100 * share:.0f} %")
-        changes = f"; {credit['changes']}" if "changes" in credit else ""
-        what = f"[{credit['title']}]({credit['source']}), {credit['author']}{changes}"
-        url = credit.get("licence_url")
-        licence = f"[{credit['licence']}]({url})" if url else credit["licence"]
+        changes = t("; ") + t(credit["changes"]) if "changes" in credit else ""
+        title = f"[{t(credit['title'])}]({credit['source']})"
+        what = t(", ").join((title, t(credit["author"]))) + changes
+        url, licence = credit.get("licence_url"), t(credit["licence"])
+        licence = f"[{licence}]({url})" if url else licence
         rows.append([f"`{name}`", said, what, licence])
     return vl.viz.table(
-        ["Picture", f"`{MODEL}` says", "What it is, and whose", "Licence"], rows
+        [
+            *(t("Picture"), t("`{model}` says", model=MODEL)),
+            *(t("What it is, and whose"), t("Licence")),
+        ],
+        rows,
     )
+
+
+def said() -> Iterator[str]:
+    """What tables take from data."""
+    yield from RUN
+    learned = load_results("learns")["cells"]
+    yield from (*learned, *learned["where"])
+    yield from map(address.title_of, address.chapters())
+    for path in sorted(RESULTS.glob("*.json")):
+        study = load_results(path.stem)
+        if "question" in study and "runs" in study:
+            yield from (study["question"], study["dataset"])
+    for credit in credits().values():
+        yield from map(
+            credit.get, ("title", "author", "changes", "licence"), repeat("")
+        )
 
 
 TABLES = {

@@ -18,6 +18,7 @@ from sphinx import addnodes
 from sphinx_design.dropdown import dropdown_main
 
 from page.edition import WORDS
+from page.words import t
 
 SIGNS = {
     **{"times": "×", "cdot": "·", "to": "→", "sqrt": "√", "top": "ᵀ", "ell": "ℓ", "dots": "…", "le": "≤", "ge": "≥"},
@@ -182,7 +183,7 @@ def write_index(app, error) -> None:
 
 def add_page(app):
     """The page of results, which Sphinx makes only along with an index of its own."""
-    yield "search", {"title": "Search"}, "search.html"
+    yield "search", {"title": t("Search")}, "search.html"
 
 
 def drop_sphinx_search(app) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import tinycss2
 
+from page.words import t
+
 # From another host (a widget's), of an extension that is not used, or for solutions, which fold without a script
 UNWANTED = re.compile(r"^http|sphinx-thebe|togglebutton")
 ICONS = re.compile(r'\s*<script src="[^"]*/fontawesome\.js[^"]*"></script>')
@@ -57,7 +59,7 @@ def drop_icon_script(app) -> None:
 
 def name_sidebar(app) -> None:
     """Makes the bar with the logo a landmark."""
-    named = f'{SIDEBAR} role="complementary" aria-label="The book"'
+    named = f'{SIDEBAR} role="complementary" aria-label="{t("The book")}"'
     change_pages(app, lambda page: page.replace(SIDEBAR, named))
 
 

@@ -1,100 +1,38 @@
-"""What scripts and exercises say, and its Chinese: the catalogue `vitworkshop/words/zh.po`, in gettext's form.
+"""What Python that writes pages says, in the language of the pages: `t("It is {is}.", is=is)`, with plain literals.
 
-    python -m page.words update      brings it up to date with them, and compiles `zh.mo` and `zh.js.mo` beside it
-
-A script says `t("It is {is}.", { is })` or, where it counts, `tn("{n} head", "{n} heads", n)` (boot.js), with plain
-literals: what is no literal is marked by a comment, `// t("fast") t("slow")`. Exercises say `Said("{n} numbers", n=2)`
-(`vitworkshop/exercises/language.py`). Tables that are data are read as such, and so are hints and known mistakes. A
-message whose English has changed keeps its Chinese as *fuzzy*; until somebody has looked at it, it is shown in English,
-as is one without Chinese. `python -m page.translate check` counts both, tests warn.
+Labels that notebooks draw and print are baked into outputs that all languages share: they are exchanged when the pages
+of another language are composed. The catalogue is kept by `page/catalogue.py`.
 """
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-import sys
-from collections.abc import Iterator
-from importlib import import_module
-from io import BytesIO
-from pathlib import Path
+from functools import cache
+from html import escape, unescape
 
 from babel.messages.catalog import Catalog
-from babel.messages.mofile import write_mo
-from babel.messages.pofile import read_po, write_po
+from babel.messages.pofile import read_po
 
-from vitlib.weights import foreign
-from vitworkshop.exercises import told
-from vitworkshop.words import FOLDER
+from vitworkshop.words import FOLDER, table
 
-ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = ("vitworkshop/web/*.js", "book/_static/*.js", "book/_static/*/*.js")
-LITERAL = r'"(?:[^"\\\n]|\\.)*"'
-CALL = re.compile(rf"\btn?\(\s*({LITERAL}(?:\s*\+\s*{LITERAL})*)(?:,\s*({LITERAL}))?")
+# a text in an SVG, and one in a cell of a table, without what makes it lean
+DRAWN = re.compile(r"(?<=>)[^<>]*[A-Za-z][^<>]*(?=</(?:text|tspan)>|<tspan)")
+CELL = re.compile(r"(?:(?<=\| )|(?<=\| \*))[^ |*\n][^|*\n]*(?=\*? \|)")
 
-Message = str | tuple[str, str]  # with its plural, where it counts
+known: dict[str, str] = {}  # English -> the language of the pages that are built
 
 
-def messages(script: str) -> list[Message]:
-    """What a script says."""
-    found = []
-    for call in CALL.finditer(script):
-        one, many = (
-            "".join(map(json.loads, re.findall(LITERAL, text or "")))
-            for text in call.groups()
-        )
-        found.append((one, many) if call[0].startswith("tn") else one)
-    return found
+def speak(language: str) -> None:
+    """Chooses the language of the pages, "en" or "zh"."""
+    known.clear()
+    if language != "en":
+        known.update(table(language))
 
 
-def said() -> Iterator[tuple[str, Message]]:
-    """Every message, with the file that says it."""
-    for pattern in SCRIPTS:
-        for path in sorted(ROOT.glob(pattern)):
-            name = path.relative_to(ROOT).as_posix()
-            for message in messages(path.read_text("utf-8")):
-                yield name, message
-    steps = (ROOT / "vitworkshop/web/way-steps.js").read_text("utf-8")
-    for called, says, formula, *_ in json.loads(steps[steps.index("{") : -2]).values():
-        for message in (called, says, formula):
-            yield "vitworkshop/web/way-steps.js", message
-    for message in (*foreign.ABSENT.values(), foreign.NO_SUCH):
-        yield "vitworkshop/web/foreign.js", message
-    yield from replies()
-
-
-def replies() -> Iterator[tuple[str, str]]:
-    """What `vl.check` and `vl.hint` say: in calls of `Said` and `say`, tables, hints, sentences to known mistakes."""
-    for path in sorted((ROOT / "vitworkshop/exercises").glob("*.py")):
-        module = vars(import_module(f"vitworkshop.exercises.{path.stem}"))
-        found = calls(path.read_text("utf-8"))
-        spoken = [each for call in found for each in literals(call.args[0])]
-        for entry in module.get("EXERCISES", {}).values():
-            spoken += [*entry.hints, *(words for *_, words in entry.mistakes)]
-        if path.stem == "told":
-            spoken += [*told.FACTORS.values(), *told.DONE, *told.ALONG]
-        for message in spoken:
-            if isinstance(message, str):
-                yield path.relative_to(ROOT).as_posix(), message
-
-
-def calls(source: str) -> list[ast.Call]:
-    """The calls of `Said` and `say`, as they stand one below the other."""
-    found = [
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", "") in ("Said", "say")
-    ]
-    return sorted(found, key=lambda call: call.lineno)
-
-
-def literals(node: ast.expr) -> list[str]:
-    """A literal, or the two of a condition."""
-    if isinstance(node, ast.IfExp):
-        return literals(node.body) + literals(node.orelse)
-    return [node.value] if isinstance(node, ast.Constant) else []
+def t(text: str, **fields: object) -> str:
+    """A text in the language of the pages, with its fields filled in."""
+    said = known.get(text, text)
+    return said.format(**fields) if fields else said
 
 
 def read(language: str = "zh") -> Catalog:
@@ -103,42 +41,34 @@ def read(language: str = "zh") -> Catalog:
         return read_po(file, locale=language)
 
 
-def compiled(catalog: Catalog, ending: str = "") -> bytes:
-    """A catalogue as gettext reads it, without what is fuzzy: all of it, or what files with this ending say."""
-    some, made = Catalog(catalog.locale), BytesIO()
-    for each in catalog:
-        if not each.id or any(name.endswith(ending) for name, _ in each.locations):
-            some[each.id] = each
-    write_mo(made, some)
-    return made.getvalue()
-
-
-def waiting(catalog: Catalog) -> list[Message]:
-    """What is shown in English: it has no Chinese, or that of another English (fuzzy)."""
-    return [
-        each.id
-        for each in catalog
-        if each.id and not (all(each.string) and not each.fuzzy)
+@cache
+def labels(language: str) -> list[tuple[re.Pattern, str]]:
+    """What notebooks draw and print, whole labels first, and how another language says it."""
+    found = [
+        (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(one.id))), one)
+        for one in sorted(read(language), key=lambda one: str(one.id).count("{"))
+        if "figures" in dict(one.locations)
     ]
+    return [(pattern, str(one.string)) for pattern, one in found if one.string]
 
 
-def update(language: str = "zh") -> None:
-    """Writes a language's catalogue anew, and what is compiled of it; what nothing says any more is dropped."""
-    template, catalog = Catalog(), read(language)
-    for name, message in said():
-        template.add(message, locations=[(name, None)])
-    catalog.update(template, update_creation_date=False)
-    for message in catalog:
-        message.flags -= {"python-format", "python-brace-format"}
-    with (FOLDER / f"{language}.po").open("wb") as file:
-        write_po(file, catalog, width=0, include_lineno=False, ignore_obsolete=True)
-    for ending in ("", ".js"):
-        made = compiled(read(language), ending)
-        (FOLDER / f"{language}{ending}.mo").write_bytes(made)
-    print(f"{len(catalog)} messages, {len(waiting(catalog))} shown in English")
+def label(text: str, language: str = "zh") -> str:
+    """A label of a drawing or a table in another language, or as it is."""
+    said = (
+        said.format(**found.groupdict()) if "{" in said else said
+        for pattern, said in labels(language)
+        if (found := pattern.fullmatch(text))
+    )
+    return next(said, text)
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] != ["update"]:
-        raise SystemExit(__doc__)
-    update()
+def exchange(data: dict[str, str]) -> None:
+    """Exchanges the labels in what a cell gave out: those of drawings, and of tables."""
+
+    def drawn(found: re.Match) -> str:
+        return escape(label(" ".join(unescape(found[0]).split())), quote=False)
+
+    ways = {"image/svg+xml": (DRAWN, drawn)}
+    ways["text/markdown"] = (CELL, lambda found: label(found[0]))
+    for kind in ways.keys() & data.keys():
+        data[kind] = re.sub(*ways[kind], data[kind])

@@ -37,18 +37,19 @@ ARROWS = {
     "vitlib": (*MODEL, "viz"),  # its front door, `import vitlib as vl`
     # the workshop
     "vitworkshop": (),
+    "words": (),
     "studies": MODEL,
     "doctor": (*BASE, "data", "model", "train"),
-    "exercises": (*MODEL, "vitlib"),  # whose right answers are a reader's code
-    "web": (*BASE, "data", "model", "weights", "explain"),
+    "exercises": (*MODEL, "vitlib", "words"),  # whose right answers are a reader's code
+    "web": (*BASE, "data", "model", "weights", "explain", "words"),
     "cli": (*BASE, "data", "model", "weights", "train", "viz", "studies", "web"),
     "__main__": ("cli",),  # of vitlib: `python -m vitlib`
     # and what stands around them, a room each
-    "page": (*MODEL, "viz", "vitlib", "studies", "exercises", "web"),
+    "page": (*MODEL, "viz", "vitlib", "studies", "exercises", "web", "words"),
     "tools": (*MODEL, "viz", "vitlib", "studies", "exercises", "web", "cli", "page"),
     "classroom": (*MODEL, "viz", "vitlib", "exercises", "cli", "page", "tools"),
 }
-WORKSHOP = ("vitworkshop", "studies", "doctor", "exercises", "web", "cli")
+WORKSHOP = ("vitworkshop", "words", "studies", "doctor", "exercises", "web", "cli")
 AROUND = ("page", "tools", "classroom")
 # What the front door has of the workshop, loaded when first used; nothing else climbs
 LAZY = {

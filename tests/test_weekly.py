@@ -41,20 +41,11 @@ def as_it_was(base: dict) -> Recipe:
 
 def small_study(name: str, result: dict, run: dict):
     """The study as it was when the file was written, with this one run in it."""
-    study = STUDIES[name]
-    variant = run.get("run", run["variant"])
-    if name == "resolution" and "run" not in run:  # an older file
-        variant = variant.split(":")[0]
-    known = result.get("variants", {variant: run.get("changes", {})})
-    assert known[variant].pop("erasing", 0.0) == 0.0  # as in `as_it_was`
+    study, (variant, seed) = STUDIES[name], trial_of(run)
     base = as_it_was(result["base"]) if "base" in result else None
+    own, seeds = {variant: study.variants[variant]}, (seed,)
     return replace(
-        study,
-        variants={variant: known[variant]},
-        claims=(),
-        base=base,
-        seeds=(run["seed"],),
-        choosing=None,
+        study, variants=own, claims=(), base=base, seeds=seeds, choosing=None
     )
 
 
@@ -84,10 +75,10 @@ def test_a_committed_run_once_more(name, tmp_path, monkeypatch):
         pytest.skip(f"the data are {data.label}, those of the study are {labels}")
     monkeypatch.setitem(STUDIES, name, small_study(name, result, run))
     # there a run is long, and its first row needs none of it
-    monkeypatch.setattr(resolution, "SIZES", ())
-    monkeypatch.setattr(resolution, "MORE_SIZES", ())
+    monkeypatch.setattr(resolution, "SIZES", {})
     again = run_study(name, lambda _: data, tmp_path, device="cpu", progress=False)
-    (same,) = [one for one in again["runs"] if one["variant"] == run["variant"]]
+    key = run["variant"], run["seed"]
+    (same,) = [row for row in again["runs"] if (row["variant"], row["seed"]) == key]
     metric = STUDIES[name].metric
     tolerance = ACCURACY if "accuracy" in metric else LOSS
     assert same["final"][metric] == pytest.approx(run["final"][metric], abs=tolerance)

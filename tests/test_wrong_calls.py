@@ -223,7 +223,7 @@ def full(*_):
     "words",
     [
         ["export-web", "drawn10-small", "--out", "{}/model.js"],
-        "study run norm-order --budget-minutes 0 --out {}".split(),
+        "study run norm-order --out {}".split(),
     ],
     ids=lambda words: words[0],
 )

@@ -3,12 +3,11 @@
     python -m tools.colab           (or: make colab; with zh, the chapters are Chinese: make colab LANGUAGE=zh)
 
 Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it;
-_build/colab has them in plain Markdown.
+_build/colab has them as these hosts can show them.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tomllib
@@ -17,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from page import edition
-from tools.plain import plain_notebook
+from tools.plain import plain_notebook, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ZIP = ROOT / "_build" / "patch-by-patch.zip"
@@ -72,9 +71,9 @@ def write_chapters(language: str, folder: Path = CHAPTERS) -> None:
     """Writes the chapters with text that Colab and Kaggle show as it is meant."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((ROOT / "book").glob("*.ipynb")):
-        book = plain_notebook(edition.notebook(path, language), language)
-        text = json.dumps(book, indent=1, ensure_ascii=False)
-        (folder / path.name).write_text(text + "\n", encoding="utf-8", newline="\n")
+        book = edition.notebook(path, language)
+        text = text_of(plain_notebook(book, path.stem, language, alone=True))
+        (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def main(arguments: list[str]) -> int:

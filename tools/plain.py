@@ -1,8 +1,9 @@
-"""Chapters in plain Markdown, for Colab, Kaggle and classes, which show MyST as it is typed.
+"""Chapters as notebooks for readers: in JupyterLab, Colab, Kaggle and classes, which show MyST as it is typed.
 
-Labels and explorers go; a link of the book becomes its words, or what it leads to is called: a title, "Exercise 5.1",
-"(5.2)", "Vaswani et al. (2017)". Boxes become quotations, the list of works holds those that the chapter names, and
-pictures are inside the notebook, so that it can travel alone.
+A role becomes its words, or what it leads to is called: a title, "Exercise 5.1", "(5.2)", "Vaswani et al. (2017)". They
+lead to the page where the book has an address, else to the notebook beside, and those of a work to it. Labels go, boxes
+become quotations, the list of works holds those that the chapter names, and pictures are inside the notebook. Solutions
+are folded. An explorer is a still that names its page, with a cell that runs it where `vl.explore` can.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import base64
 import copy
 import json
 import re
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 from page import edition, values
+from page.address import MODEL, pages_url, read_url, state_address
 from page.edition import HAN
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
@@ -25,17 +28,40 @@ BOX = re.compile(
 )
 OPTIONS = re.compile(r"\A(?::[\w-]+:.*\n)+\n*")
 EXERCISE = re.compile(r"^`{3,}\{exercise(?:-start)?\} *(.*)\n:label: *(\S+)\n", re.M)
-SOLUTION = re.compile(
-    r"^`{3,}\{solution(?:-start)?\} *(\S+)\n(?::.*\n)*(?:`{3,}\n)?", re.M
+SOLUTION = re.compile(  # whole, or where it begins in a cell of its own
+    r"^````\{solution\} (\S+)\n(?::[^\n]*\n)*(.*?)^````\n*"
+    r"|^````\{solution-start\} (\S+)\n(?::[^\n]*\n)*````\n(.*)",
+    re.M | re.S,
 )
+SOLVED = re.compile(r"^```\{solution-end\}\n```\n*", re.M)
 EQUATION = re.compile(r"^\$\$ *\(([\w-]+)\)|^`{3,}\{math\}\n:label: *(\S+)", re.M)
 PICTURE = re.compile(r"\]\((_static/(?:[^)]+/)?([^/)]+)\.(\w+))\)")
 CITED = re.compile(r"\{cite(?::\w)?\}`([^`]+)`")
 MATH = re.compile(r"^(`{3,})\{math\}\n(?::label: *(\S+)\n\n?)?(.*?)^\1$", re.M | re.S)
-ALIVE = r"\*(?:Alive where scripts run\.|需启用脚本才能互动。)\*\n?"
-MARKS = re.compile(
-    rf"^(?:\([\w-]+\)=\n|</?vit-.*>\n?|{ALIVE}|```\{{solution-end\}}\n```\n*)", re.M
+MARKS = re.compile(r"^\([\w-]+\)=\n", re.M)
+EXPLORER = re.compile(
+    r"^<vit-(?P<kind>\w+)(?P<set>[^>\n]*)>\n+(?P<still>!\[.*?\]\(\S+\))\n"
+    r".*?^</vit-\w+>\n*",
+    re.M | re.S,
 )
+EXPLORE = """vl.explore(
+    vl.load_pretrained("{}")[0],
+    torch.stack([vl.sample_image(name, 32) for name in ("cat", "dog", "ship")]),
+    vl.CIFAR10_CLASSES,
+    kind="{}",
+)"""
+FOLDED = {  # a cell in JupyterLab, in Colab, on Kaggle
+    "jupyter": {"source_hidden": True, "outputs_hidden": True},
+    "cellView": "form",
+    "_kg_hide-input": True,
+    "_kg_hide-output": True,
+}
+WHERE = {
+    "eprint": "https://arxiv.org/abs/",
+    "doi": "https://doi.org/",
+    "url": "",
+}
+Link = Callable[[str, str], str]  # of words and a place in the pages
 SAID = {  # what the notebooks themselves say, by language
     "en": {
         "chapter": "chapter {}",
@@ -50,6 +76,10 @@ SAID = {  # what the notebooks themselves say, by language
         "in brackets": "({})",
         "comma": ", ",
         "semicolon": "; ",
+        "built": "{} (book/{} in the built book)",
+        "still": "A still: it moves on {}.",
+        "runs": "A still: run the next cell to move it; whole, it is on {}.",
+        "explorer": "its page",
     },
     "zh": {
         "chapter": "第 {} 章",
@@ -64,13 +94,17 @@ SAID = {  # what the notebooks themselves say, by language
         "in brackets": "（{}）",
         "comma": "，",
         "semicolon": "；",
+        "built": "{}（所建网页中的 book/{}）",
+        "still": "这是静止的图；在{}上可以互动。",
+        "runs": "这是静止的图；运行下一个单元格就能互动，完整的在{}上。",
+        "explorer": "它的网页",
     },
 }
 
 
 @cache
-def works(language: str) -> dict[str, tuple[str, str, str]]:
-    """Of each work of the bibliography its authors, as one names them, its year and its title."""
+def works(language: str) -> dict[str, tuple[str, str, str, str]]:
+    """Of each work of the bibliography its authors, as one names them, its year, its title and its address."""
     found = {}
     for key, entry in re.findall(
         r"^@\w+\{(\w+),\n(.*?)^\}",
@@ -79,7 +113,7 @@ def works(language: str) -> dict[str, tuple[str, str, str]]:
     ):
         fields = {
             name: re.sub(r"[{}]", "", text)
-            for name, text in re.findall(r"(\w+) = \{(.*)\}", entry)
+            for name, text in re.findall(r"(\w+) = \{(.*?)\}(?:,.*)?$", entry, re.M)
         }
         families = [
             name.split(",")[0].strip() for name in fields["author"].split(" and ")
@@ -90,41 +124,77 @@ def works(language: str) -> dict[str, tuple[str, str, str]]:
             if len(families) > 2
             else said["and"].join(families)
         )
-        found[key] = who, fields["year"], fields["title"]
+        address = next(
+            (at + fields[name] for name, at in WHERE.items() if name in fields), ""
+        )
+        found[key] = who, fields["year"], fields["title"], address
     return found
 
 
 @cache
-def names(language: str) -> dict[str, str]:
-    """What a label of the book is called where no link can lead to it."""
+def names(language: str) -> dict[str, tuple[str, str]]:
+    """What a label of the book is called, and its place in the pages."""
     found, words = {}, SAID[language]
+    heading = re.compile(r"^\(([\w-]+)\)=\n+#+ (.+)$", re.M)
     for page in sorted(BOOK.glob("*.md")):
-        title = re.search(r"^# (.+)$", edition.page(page, language), re.M)
-        found[page.stem] = words["page"].format(title[1] if title else page.stem)
+        text, name = edition.page(page, language), f"{page.stem}.html"
+        title = re.search(r"^# (.+)$", text, re.M)
+        called = words["page"].format(title[1] if title else page.stem)
+        found |= {
+            label: (title, f"{name}#{label}") for label, title in heading.findall(text)
+        }
+        found[page.stem] = called, name
     for page in sorted(BOOK.glob("*.ipynb")):
         cells, chapter = edition.notebook(page, language)["cells"], int(page.stem[:2])
         text = "\n\n".join(
             "".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"
         )
-        found[page.stem] = words["chapter"].format(page.stem[:2])
+        name = f"{page.stem}.html"
+        found[page.stem] = words["chapter"].format(page.stem[:2]), name
         found |= {
-            label: title
-            for label, title in re.findall(r"^\(([\w-]+)\)=\n+#+ (.+)$", text, re.M)
+            label: (title, f"{name}#{label}") for label, title in heading.findall(text)
         }
         figures = [
             cell["metadata"].get("mystnb", {}).get("figure", {}).get("name")
             for cell in cells
         ]
+        equations = [one or other for one, other in EQUATION.findall(text)]
         kinds = {
-            "({}.{})": [one or other for one, other in EQUATION.findall(text)],
-            words["exercise"]: [label for _, label in EXERCISE.findall(text)],
-            words["figure"]: [name for name in figures if name],
+            ("({}.{})", "equation-"): equations,
+            (words["exercise"], ""): [label for _, label in EXERCISE.findall(text)],
+            (words["figure"], ""): [name for name in figures if name],
         }
-        for said, labels in kinds.items():
+        for (said, begins), labels in kinds.items():
             found |= {
-                label: said.format(chapter, i) for i, label in enumerate(labels, 1)
+                label: (said.format(chapter, i), f"{name}#{begins}{label}")
+                for i, label in enumerate(labels, 1)
             }
     return found
+
+
+@cache
+def site(language: str) -> str:
+    """Where the pages of a language are, "" while the book has no address."""
+    url = read_url(BOOK.parent)
+    below = "book/" if language == "en" else f"{language}/book/"
+    return pages_url(url) + below if url else ""
+
+
+def link(words: str, place: str, language: str, chapter: str, alone: bool) -> str:
+    """Words that lead to a place in the pages: on its page, else in its notebook, else nowhere."""
+    stem = place.partition(".html")[0]
+    if at := site(language):
+        return f"[{words}]({at}{place})"
+    if alone or stem == chapter or not (BOOK / f"{stem}.ipynb").exists():
+        return words
+    return f"[{words}]({stem}.ipynb)"
+
+
+def on_page(words: str, place: str, language: str) -> str:
+    """Words that lead to a page where something moves, or that name it."""
+    if at := site(language):
+        return f"[{words}]({at}{place})"
+    return SAID[language]["built"].format(words, place.partition("#")[0])
 
 
 def results(name: str) -> dict:
@@ -132,30 +202,42 @@ def results(name: str) -> dict:
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
-def role(match: re.Match, language: str) -> str:
+def cited(key: str, said: str, language: str) -> str:
+    """A work, as `said` names author and year, with a link to it."""
+    who, year, _, address = works(language)[key.strip()]
+    words = said.format(who, year)
+    return f"[{words}]({address})" if address else words
+
+
+def role(match: re.Match, language: str, to: Link) -> str:
     """A role as words."""
     kind, inner = match[1], " ".join(match[2].split())
+    said, called = SAID[language], names(language)
+    if kind == "cite:t":
+        each = [cited(key, said["of"], language) for key in inner.split(",")]
+        return said["comma"].join(each)
     if kind.startswith("cite"):
-        said, cited = (
-            SAID[language],
-            [works(language)[key.strip()][:2] for key in inner.split(",")],
-        )
-        if kind == "cite:t":
-            return said["comma"].join(said["of"].format(*each) for each in cited)
-        return said["in brackets"].format(
-            said["semicolon"].join(map(said["comma"].join, cited))
-        )
+        one = f"{{}}{said['comma']}{{}}"
+        each = [cited(key, one, language) for key in inner.split(",")]
+        return said["in brackets"].format(said["semicolon"].join(each))
     if kind == "result":
         return values.result(inner, results)
+    if kind == "live":
+        return on_page(*state_address(inner), language)
     words, target = re.fullmatch(r"(.*?)\s*<([^<>]*)>|(.*)", inner).group(1, 2)
     if kind.startswith("py:"):
-        return f"`{(words or inner).removeprefix('~')}`"
-    return words if target else names(language).get(inner, inner)
+        name = (target or inner).removeprefix("~")
+        words = (words or inner).removeprefix("~")
+        return to(f"`{words}`", f"api.html#{name}")
+    if target not in called and inner not in called:
+        return words if target else inner
+    name, place = called[target or inner]
+    return to(words or name, place)
 
 
 def tag(label: str | None, language: str) -> str:
     """The number of an equation, as a line of it; nothing of one without a label."""
-    return f"\\tag{{{names(language)[label].strip('()')}}}\n" if label else ""
+    return f"\\tag{{{names(language)[label][0].strip('()')}}}\n" if label else ""
 
 
 def box(match: re.Match) -> str:
@@ -165,17 +247,47 @@ def box(match: re.Match) -> str:
     return "".join(f"> {line}".rstrip() + "\n" for line in lines)
 
 
-def plain(text: str, cited: list[str], language: str) -> str:
-    """A cell of Markdown without MyST; `cited` are the works of the whole chapter."""
+def title(solution: re.Match, language: str) -> str:
+    """What a solution is called."""
+    called = names(language)[solution[1] or solution[3]][0].lower()
+    return SAID[language]["solution"].format(called)
+
+
+def folded(solution: re.Match, language: str) -> str:
+    """A solution's text, which unfolds where its title is pressed; its title alone where all of it is code."""
+    name, text = title(solution, language), (solution[2] or solution[4] or "").strip()
+    if not text:
+        return f"**{name}**"
+    return f"<details>\n<summary><b>{name}</b></summary>\n\n{text}\n\n</details>\n\n"
+
+
+def runs(explorer: re.Match) -> bool:
+    """Whether `vl.explore` can show what the explorer shows."""
+    kind = explorer["kind"]
+    return (
+        kind in ("lab", "attention", "positions") and "resample" not in explorer["set"]
+    )
+
+
+def still(explorer: re.Match, language: str, chapter: str) -> str:
+    """An explorer's picture, and where it moves."""
+    said = SAID[language]
+    place = on_page(said["explorer"], f"{chapter}.html", language)
+    words = said["runs" if runs(explorer) else "still"].format(place)
+    return f"{explorer['still']}\n\n*{words}*\n\n"
+
+
+def plain(text: str, listed: str, language: str, chapter: str, alone: bool) -> str:
+    """A cell of Markdown without MyST; `listed` are the works of the whole chapter."""
     said, called = SAID[language], names(language)
-    text = MARKS.sub("", text)
-    text = SOLUTION.sub(
-        lambda m: f"**{said['solution'].format(called[m[1]].lower())}**\n\n", text
-    )
+    to = partial(link, language=language, chapter=chapter, alone=alone)
+    text = SOLVED.sub("", MARKS.sub("", text))
+    text = EXPLORER.sub(partial(still, language=language, chapter=chapter), text)
+    text = SOLUTION.sub(partial(folded, language=language), text)
     text = EXERCISE.sub(
-        lambda m: f"**{said['titled'].format(called[m[2]], m[1])}**\n", text
+        lambda m: f"**{said['titled'].format(called[m[2]][0], m[1])}**\n", text
     )
-    # where exercises and solutions end
+    # where exercises end
     text = re.sub(r"^`{4,}\n?", "", text, flags=re.M)
     while BOX.search(text):
         text = BOX.sub(box, text)
@@ -183,19 +295,20 @@ def plain(text: str, cited: list[str], language: str) -> str:
         r"^\$\$ *\(([\w-]+)\)", lambda m: f"{tag(m[1], language)}$$", text, flags=re.M
     )
     text = MATH.sub(lambda m: f"$$\n{m[3]}{tag(m[2], language)}$$", text)
-    listed = "\n".join(
-        f"- {who} ({year}). *{title}*"
-        for who, year, title in sorted(works(language)[key] for key in {*cited})
-    )
     text = re.sub(
         r"^(`{3,})\{bibliography\}.*?^\1$", lambda m: listed, text, flags=re.M | re.S
     )
-    text = re.sub(r"\{([\w:]+)\}`([^`]*)`", lambda m: f"\0{role(m, language)}\0", text)
+    text = re.sub(
+        r"\{([\w:]+)\}`([^`]*)`", lambda m: f"\0{role(m, language, to)}\0", text
+    )
     text = text.replace(f"{edition.MARK} ", "（英文）")
     # Chinese brackets bring their space
-    text = re.sub(r" (?=\0（)|(?<=）\0) ", "", text)
+    text = re.sub(r" (?=\0\[?（)|(?<=）\0) ", "", text)
+    text = re.sub(rf"(?<={HAN})\0(?=\[?[A-Za-z0-9])", " ", text)
     text = re.sub(
-        rf"(?<={HAN})\0(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])\0(?={HAN})", " ", text
+        rf"(?<=[A-Za-z0-9])(\]\(\S+\))?\0(?={HAN})",
+        lambda m: f"{m[1] or ''} ",
+        text,
     ).replace("\0", "")
     return re.sub(r"^(>? ?): ", r"\1- ", text, flags=re.M)
 
@@ -208,23 +321,71 @@ def attach(cell: dict) -> None:
     cell["source"] = PICTURE.sub(r"](attachment:\2.\3)", cell["source"])
 
 
-def plain_notebook(notebook: dict, language: str = "en") -> dict:
-    """A chapter whose text any notebook shows as it is meant, and whose checks answer in its language."""
+def cut(cell: dict) -> Iterator[dict]:
+    """A cell of Markdown; behind an explorer that `vl.explore` can show, a cell that does."""
+    text, at, id_ = "".join(cell["source"]), 0, cell["id"]
+    for found in filter(runs, EXPLORER.finditer(text)):
+        yield cell | {"id": id_, "source": text[at : found.end()]}
+        model = re.search(r'model="([^"]+)"', found["set"])
+        yield {
+            "cell_type": "code",
+            "id": f"{id_}-runs",
+            "metadata": {},
+            "execution_count": None,
+            "outputs": [],
+            "source": EXPLORE.format(model[1] if model else MODEL, found["kind"]),
+        }
+        at, id_ = found.end(), f"{id_}-on"
+    if text[at:]:
+        yield cell | {"id": id_, "source": text[at:]}
+
+
+def fold(cell: dict, name: str, alone: bool) -> None:
+    """Folds a solution's cell; what it printed is stored only where a notebook hides that, and Colab does not."""
+    cell["metadata"] |= FOLDED
+    cell["source"] = f"# @title {name}\n{''.join(cell['source'])}"
+    if alone:
+        cell |= {"execution_count": None, "outputs": []}
+
+
+def plain_notebook(
+    notebook: dict, chapter: str, language: str = "en", alone: bool = False
+) -> dict:
+    """A chapter that any notebook shows as it is meant; `alone` if no other lies beside it, as in Colab."""
     notebook = copy.deepcopy(notebook)
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
-    whole = "\n".join("".join(cell["source"]) for cell in cells)
-    cited = [key.strip() for keys in CITED.findall(whole) for key in keys.split(",")]
-    for cell in cells:
-        cell["source"] = plain("".join(cell["source"]), cited, language)
-        attach(cell)
-    if language != "en":
-        imports = next(
-            cell
-            for cell in notebook["cells"]
-            if "import vitlib as vl\n" in cell["source"]
-        )
-        ask = "".join(imports["source"]).replace(
-            "\nvl.seed", f'\nvl.language("{language}")\nvl.seed', 1
-        )
-        imports["source"] = ask.splitlines(keepends=True)
-    return notebook
+    whole = "\n".join(
+        "".join(cell["source"])
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "markdown"
+    )
+    keys = {key.strip() for keys in CITED.findall(whole) for key in keys.split(",")}
+    listed = "\n".join(
+        f"- {cited(key, '{} ({})', language)}. *{works(language)[key][2]}*"
+        for key in sorted(keys, key=works(language).get)
+    )
+    cells, name = [], ""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            if "solution" in cell["metadata"].get("tags", []):
+                fold(cell, name, alone)
+            if language != "en" and "import vitlib as vl\n" in cell["source"]:
+                ask = "".join(cell["source"]).replace(
+                    "\nvl.seed", f'\nvl.language("{language}")\nvl.seed', 1
+                )
+                cell["source"] = ask.splitlines(keepends=True)
+            cells.append(cell)
+            continue
+        for each in cut(cell):
+            if each["cell_type"] == "markdown":
+                for found in SOLUTION.finditer(each["source"]):
+                    name = title(found, language)
+                text = plain(each["source"], listed, language, chapter, alone)
+                each["source"] = text
+                attach(each)
+            cells.append(each)
+    return notebook | {"cells": cells}
+
+
+def text_of(notebook: dict) -> str:
+    """A notebook as its file holds it."""
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"

@@ -1,8 +1,7 @@
 """Graded homework: what a task is, and the four homeworks, a file each.
 
 Who has the repository can read them, right answers too; only the arguments are secret. To change tasks, copy a file to
-references/, which git ignores, and edit it there: it is taken instead. `TASKS += [book('05.b')]` at its end, after
-`from classroom.homework import book`, sets an exercise of the book; points=2 grades it.
+references/, which git ignores, and edit it there: it is taken instead.
 """
 
 import sys
@@ -11,9 +10,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from classroom.wire import pack
-from vitlib.checks import check_between
-from vitworkshop.exercises.engine import Exercise, find
+from vitworkshop.exercises.engine import Exercise
 
 NUMBERS = (1, 2, 3, 4)
 MADE = Path(__file__).parents[2] / "references"
@@ -25,7 +22,7 @@ class Task:
 
     title: str
     text: str  # the statement, Markdown
-    points: int  # for a right answer; 0 where it is not graded
+    points: int  # for a right answer
     minutes: int
     exercise: Exercise | None = None  # None for a question that is answered in words
     # arguments, as a student would write them
@@ -38,7 +35,6 @@ class Task:
     ] = ()  # what each part of the answer is, where the parts count alone
     rubric: str = ""  # of a question in words: what earns which points, by a person
     forbidden: str = ""  # a pattern: the answer counts, and a person is asked to look
-    book: str = ""  # the number of the book's exercise that it is
 
     @property
     def name(self) -> str:
@@ -59,7 +55,7 @@ class Task:
 class Homework:
     """A homework: its tasks by number, as in "1.2"."""
 
-    number: int | str
+    number: int
     name: str
     title: str
     chapters: str
@@ -70,31 +66,17 @@ class Homework:
 @cache
 def homework(number: int) -> Homework:
     """One of the four."""
-    check_between("homework", number, NUMBERS[0], NUMBERS[-1])
     spec = spec_from_file_location(f"homework_{number}", source(number))
     assert spec and spec.loader
     # where its functions' source is looked for
     file = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
-    points = sum(task.points for task in file.TASKS)
-    return Homework(
-        number, f"Homework {number}", file.TITLE, file.CHAPTERS, points, tasks
-    )
+    points, name = sum(task.points for task in file.TASKS), f"Homework {number}"
+    return Homework(number, name, file.TITLE, file.CHAPTERS, points, tasks)
 
 
 def source(number: int) -> Path:
     """The file of a homework: the class's own, where there is one."""
     name = f"h{number}.py"
     return MADE / name if (MADE / name).exists() else Path(__file__).with_name(name)
-
-
-def book(number: str, points: int = 0) -> Task:
-    """A task that is an exercise of the book, one that asks for a function; its reference lies where students read."""
-    entry = find(number)
-    if not entry.inputs or entry.run or b'{"kind": "other"' in pack(entry.cases):
-        raise ValueError(
-            f"expected an exercise that asks for a function of numbers, got {number}: try 05.b"
-        )
-    text = f"This is exercise {number} of the book. Write your answer to it once more, under this name."
-    return Task(f"Exercise {number}", text, points, 10, entry, book=number)

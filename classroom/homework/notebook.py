@@ -10,7 +10,6 @@ from nbformat import v4
 
 from classroom.homework import NUMBERS, Homework, Task, homework
 from vitlib.files import write_atomic
-from vitworkshop.exercises.language import language
 
 TAG = "# task "  # how a cell that is graded begins
 ANSWER = "### Answer "  # and one that a person reads
@@ -36,7 +35,7 @@ def example(task, got, *want):
 
 
 def write_homework(folder: Path) -> list[Path]:
-    """Write the four notebooks into a folder; their checks answer in the language that is chosen now."""
+    """Write the four notebooks into a folder."""
     return [_write(folder / f"homework-{number}.ipynb", number) for number in NUMBERS]
 
 
@@ -45,9 +44,6 @@ def _write(path: Path, number: int) -> Path:
         (v4.new_code_cell if kind == "code" else v4.new_markdown_cell)(text)
         for kind, text in released(homework(number))
     ]
-    if language() != "en":
-        said = f'\n\nvl.language("{language()}")\n\n\n'
-        cells[1]["source"] = SET_UP.replace("\n\n\n", said, 1)
     for i, cell in enumerate(cells):
         cell["id"] = f"homework-{number}-{i}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -59,8 +55,8 @@ def released(work: Homework) -> list[tuple[str, str]]:
     """The cells that students get, each with its kind."""
     cells = [("markdown", INTRO.format(**vars(work))), ("code", SET_UP)]
     for number, task in work.tasks.items():
-        worth = f"{task.points} points" if task.points else "not graded"
-        head = f"## {number} {task.title} ({worth}, about {task.minutes} minutes)"
+        worth = f"{task.points} points, about {task.minutes} minutes"
+        head = f"## {number} {task.title} ({worth})"
         cells.append(("markdown", f"{head}\n\n{task.text}"))
         if task.exercise:
             answers = _coded(number, task, task.exercise.reference)
@@ -73,7 +69,7 @@ def released(work: Homework) -> list[tuple[str, str]]:
 def _coded(number: str, task: Task, reference: Callable) -> list[str]:
     """The stub, and the cell that tries its examples."""
     stub = f"{TAG}{number}\ndef {task.name}{inspect.signature(reference)}:\n    ...  # yours"
-    tries = [f'vl.check("{task.book}", {task.name})'] if task.book else []
+    tries = []
     for example in task.examples:
         want = reference(*eval(f"({example},)", {"torch": torch}))
         parts = want if isinstance(want, list | tuple) else [want]

@@ -217,7 +217,7 @@ def test_who_has_hardly_learned_is_named():
     of = {re.search(r">(.+?)</a>", key)[1]: names for key, names in named.items()}
     assert of["Is depth what pays most?"] == "17 deep; 237 wide"
     assert of["Few pictures: is a CNN ahead?"] == "500, ViT"  # its own ridge
-    assert of["Are frozen features better than pixels?"] == "drawings first"
+    assert of["Are frozen features better than pixels?"] == ""  # the ridge is a rival
     assert of["Larger pictures in fine-tuning?"] == ""
     name, row = next(one for one in ROWS if one[0] == "minutes")
     assert "Hardly above the ridge, or below it: AdamW." in beside.row(name, row)
@@ -227,3 +227,8 @@ def test_what_has_not_learned_tells_nothing_of_what_it_prefers():
     rows = [beside.row(*row) for row in ROWS]
     (deep,) = (text for text in rows if "| 17 deep |" in text.split("{dropdown}")[0])
     assert deep.count("*not learned yet*, -") == 3 and "*not here*" not in deep
+
+
+def test_a_chart_names_the_pictures_of_what_it_shows():
+    (row,) = (row for row in ROWS if row[0] == "resolution")
+    assert "| ours: Drawn-10, % |" in beside.row(*row)

@@ -13,8 +13,7 @@ from pages import AROUND, CHAPTERS, PAGES, ROOT, prose
 
 import vitlib as vl
 from classroom.__main__ import _parser as _classroom
-from page import explorers
-from page.explorers import MODEL, PICTURE
+from page.address import MODEL, PICTURE, state_address
 from vitlib.data.dataset import resize_images
 from vitlib.data.photos import PICTURES
 from vitlib.train.recipe import RECIPES
@@ -305,9 +304,9 @@ def test_the_table_of_chapters_adds_up(numbers):
 
 def test_links_to_explorers_are_refused_if_they_are_none():
     with pytest.raises(ValueError, match="expected `words <lab"):
-        explorers.address('words <labs {"removed": [3]}>')
+        state_address('words <labs {"removed": [3]}>')
     with pytest.raises(ValueError, match="Expecting"):
-        explorers.address("words <lab {removed: [3]}>")
+        state_address("words <lab {removed: [3]}>")
 
 
 # The appendices

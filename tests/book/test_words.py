@@ -6,10 +6,10 @@ import re
 import pytest
 
 pytest.importorskip("babel")
-from page import words
+from page import catalogue, words
 from vitworkshop.words import FOLDER, table
 
-MENDED = "python -m page.words update"
+MENDED = "python -m page.catalogue update"
 CATALOGUE = words.read()
 
 
@@ -26,25 +26,27 @@ def test_a_script_is_read_whatever_stands_around_its_calls():
     script = r"""x(t("a “b” \"c\"", { n }), tn("{n} d", "{n} ds", n), `e ${t("f " +
       "g")}`); set("h"); // t("i")"""
     found = ['a “b” "c"', ("{n} d", "{n} ds"), "f g", "i"]
-    assert words.messages(script) == found
+    assert catalogue.messages(script) == found
 
 
 def test_the_catalogue_holds_what_scripts_say_and_nothing_else():
-    said = {forms(message)[0] for _, message in words.said()}
+    said = {forms(message)[0] for _, message in catalogue.said()}
     held = {forms(message.id)[0] for message in CATALOGUE if message.id}
     assert said == held, MENDED
 
 
 def test_what_is_read_is_compiled_of_the_catalogue():
-    for ending in ("", ".js"):
-        file = FOLDER / f"zh{ending}.mo"
-        assert file.read_bytes() == words.compiled(CATALOGUE, ending), MENDED
+    for name, ending in catalogue.COMPILED.items():
+        file = FOLDER / f"zh{name}.mo"
+        assert file.read_bytes() == catalogue.compiled(CATALOGUE, ending), MENDED
 
 
 def test_pages_get_what_scripts_say_and_no_more():
-    scripts = {m for name, m in words.said() if name.endswith(".js")}
-    said = {forms(message)[0] for message in scripts - {*words.waiting(CATALOGUE)}}
-    assert table("zh", ".js").keys() == said < table("zh").keys()
+    scripts = {
+        m for name, m in catalogue.said() if name.endswith((".js", "foreign.py"))
+    }
+    said = {forms(message)[0] for message in scripts - {*catalogue.waiting(CATALOGUE)}}
+    assert table("zh-scripts").keys() == said < table("zh").keys()
 
 
 def test_what_is_filled_in_is_filled_in_in_chinese():
@@ -60,34 +62,37 @@ def test_what_is_filled_in_is_filled_in_in_chinese():
 
 @pytest.mark.parametrize(
     "path",
-    sorted((words.ROOT / "vitworkshop/exercises").glob("*.py")),
+    sorted((catalogue.ROOT / "vitworkshop/exercises").glob("*.py")),
     ids=lambda path: path.stem,
 )
 def test_what_exercises_say_is_found_in_their_source(path):
     """A message with values stands in its call, or no catalogue can hold it; texts without may come from a table."""
     wrong = []
-    for call in words.calls(path.read_text("utf-8")):
+    for call in catalogue.reply_calls(path.read_text("utf-8")):
         message = call.args[0]
         if (
             any(each.arg for each in call.keywords)
             or isinstance(message, ast.JoinedStr | ast.BinOp)
-        ) and not words.literals(message):
+        ) and not catalogue.literals(message):
             wrong.append(ast.unparse(call))
     assert not wrong
 
 
 def test_what_has_no_chinese_is_shown_in_english():
     said = [message for message in CATALOGUE if message.id]
-    assert len(table("zh")) == len(said) - len(words.waiting(CATALOGUE))
+    assert len(table("zh")) == len(said) - len(catalogue.waiting(CATALOGUE))
 
 
 def test_a_change_of_english_makes_its_chinese_fuzzy(tmp_path, monkeypatch):
-    monkeypatch.setattr(words, "FOLDER", tmp_path)
-    monkeypatch.setattr(words, "said", lambda: [("a.js", said)])
+    for module in (words, catalogue):
+        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setattr(catalogue, "said", lambda: [("a.js", said)])
     for name in ("zh.po", "zh.mo"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
     said = "The head was trained to read CLS, never patches."
-    words.update()
+    catalogue.update()
     (message,) = (each for each in words.read() if each.id)
-    assert message.fuzzy and message.string and words.waiting(words.read()) == [said]
-    assert said not in words.compiled(words.read()).decode(errors="replace")
+    assert (
+        message.fuzzy and message.string and catalogue.waiting(words.read()) == [said]
+    )
+    assert said not in catalogue.compiled(words.read()).decode(errors="replace")

@@ -15,8 +15,9 @@ from classroom.answers import Answers
 from classroom.grade import ROUNDABOUT
 from classroom.homework import homework
 from classroom.homework.notebook import TAG, released
-from classroom.sheet import read_sheet
+from classroom.names import slug
 from classroom.submissions import TASKS
+from vitlib.files import read_json, write_json
 
 WORK = homework(1)
 STUB = dict(enumerate(released(WORK)))[3][1]
@@ -48,8 +49,6 @@ CELL, END, ASKED = f"{TAG}1.1", "### Answer", "## 1.5"
 CODE = {  # ways to hand in one right answer in code, and whether all is in order
     "in its place": (changed(), True),
     "without the line": (changed((CELL, [("code", DONE)])), True),
-    "a Markdown cell": (changed((CELL, [("markdown", f"{TAG}1.1\n```python\n{DONE}\n```")])), False),
-    "a raw cell": (changed((CELL, [("raw", DONE)])), False),
     "the stub below": (changed((CELL, ["it", ("code", STUB)])), True),
     "the stub above, answer at the end": (changed((END, ["it", ("code", DONE)]), answer=""), True),
     "the stub in its cell, below": (changed((CELL, [("code", f"{DONE}\n\n{SIGNATURE}\n    ...  # yours")])), True),
@@ -74,6 +73,8 @@ CODE = {  # ways to hand in one right answer in code, and whether all is in orde
 WAITS = {  # what may be an answer, and is not judged
     "a name in capitals": changed((CELL, ["it", ("code", DONE.replace("snake", "Snake"))]), answer=""),
     "the name changed in its place": changed(answer=DONE.replace("snake", "my_snake")),
+    "a Markdown cell": changed((CELL, [("markdown", f"{TAG}1.1\n```python\n{DONE}\n```")])),
+    "a raw cell": changed((CELL, [("raw", DONE)])),
     "no function": changed((CELL, ["it", ("code", "images.reshape(1, 2)")]), answer=""),
     "a remark": changed((CELL, ["it", ("markdown", "I could not.")]), answer=""),
     "the cell gone": changed((CELL, [])),
@@ -117,7 +118,7 @@ def saved(folder, name, cells):
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    """What each notebook got: rows of diagnosis.csv by the name of the notebook and the task."""
+    """What each notebook got, by its name and the task."""
     top = tmp_path_factory.mktemp("answers")
     many = {name: cells for name, (cells, _) in CODE.items()}
     many |= {f"waits {name}": cells for name, cells in WAITS.items()}
@@ -132,21 +133,21 @@ def graded(tmp_path_factory):
     many |= {"no words": changed(words="…")}
     for name, cells in many.items():
         saved(top / "class", name, cells)
+    write_json(top / "class-grades/state.json", {"seed": 7})
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        assert (
-            main(["grade", str(top / "class"), "--homework", "1", "--seed", "7"]) == 0
-        )
-    rows = read_sheet(top / "class-grades" / "diagnosis.csv", ()).rows
-    found = {
-        (row["student"].removesuffix(".ipynb"), row["task"][5:]): row for row in rows
-    }
-    return found | {"said": said.getvalue()}
+        assert main(["grade", str(top / "class"), "--homework", "1"]) == 0
+    found = {"said": said.getvalue()}
+    for name in many:
+        key = slug(f"{name}.ipynb")
+        whole = read_json(top / f"class-grades/students/{key}.json", "")
+        found |= {(name, task): got for task, got in whole["results"].items()}
+    return found
 
 
 @pytest.mark.parametrize("name", CODE)
 def test_a_right_answer_counts_wherever_it_is(graded, name):
     row = graded[name, "1.1"]
-    assert row["points"] == "3", row
+    assert row["points"] == 3, row
     cells, in_order = CODE[name]
     assert (
         Answers(cells, WORK).code("1.1", "snake", lambda images, P: 0).odd == ""
@@ -156,13 +157,13 @@ def test_a_right_answer_counts_wherever_it_is(graded, name):
 @pytest.mark.parametrize("name", WAITS)
 def test_what_cannot_be_told_waits_and_says_why(graded, name):
     row = graded[f"waits {name}", "1.1"]
-    assert row["points"] == "" and row["says"], row
+    assert row["points"] is None and row["says"], row
 
 
 @pytest.mark.parametrize("name", SHORT)
 def test_a_shortcut_counts_and_a_person_is_asked_to_look(graded, name):
     row = graded[f"short {name}", "1.3"]
-    assert row["points"] == "4", row
+    assert row["points"] == 4, row
     assert (
         "short " + name + ".ipynb 1.3: look again: it was asked for without conv2d"
         in graded["said"]
@@ -179,14 +180,12 @@ def test_nothing_but_a_stub_alone_is_no_answer(graded):
     for key in ("1.1", "1.2", "1.3", "1.4", "1.5"):
         row = graded["released", key]
         assert (row["points"], row["kind"], row["says"]) == (
-            "0",
+            0,
             "waiting",
             "not answered",
         )
-    assert (
-        graded["wrong", "1.1"]["points"] == graded["no words", "1.5"]["points"] == "0"
-    )
-    assert graded["in its place", "1.5"]["points"] == ""
+    assert graded["wrong", "1.1"]["points"] == graded["no words", "1.5"]["points"] == 0
+    assert graded["in its place", "1.5"]["points"] is None
 
 
 @pytest.mark.parametrize(

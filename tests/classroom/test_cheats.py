@@ -132,14 +132,13 @@ def test_no_cheat_gets_a_point(sandbox, name, tmp_path):
 
 def test_of_two_cells_for_a_task_the_last_counts():
     last = mistaken("1.1", 0).replace("# task", "# Task")
-    cells = [("code", text) for text in (right("1.1"), last, "### Answer 1.5\n…\nA")]
+    cells = [("code", right("1.1")), ("code", last), ("markdown", "Answer 1.5\n…\nA")]
     cells += [("raw", "B"), ("markdown", "### Answer 1.6\nC"), ("code", "x = 1")]
     answers = Answers([("markdown", "### Answer 1.5\nOld"), *cells], homework(1))
-    assert [i for i, _ in answers.code("1.1", "snake", lambda images, P: 0).cells] == [
-        0,
-        2,
-        3,
-    ]
+    found = answers.code("1.1", "snake", lambda images, P: 0)
+    assert [i for i, _ in found.cells] == [0, 2, 3, 7]
+    assert found.text == last.strip()
+    assert found.odd == "snake is defined in cells 2 and 3, the last of which counts"
     assert [answers.words(number).text for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 

@@ -10,6 +10,7 @@ from classes import mistaken, notebook
 
 from classroom.__main__ import main
 from classroom.names import whose
+from classroom.roster import read_roster
 from classroom.sheet import read_sheet
 
 PEOPLE = {
@@ -58,14 +59,14 @@ def packed(path, names, notebooks):
     return path
 
 
-def table(path, rows, encoding="utf-8-sig"):
+def table(path, rows):
     file = io.StringIO()
     csv.writer(file).writerows(rows)
-    path.write_bytes(file.getvalue().encode(encoding))
+    path.write_bytes(file.getvalue().encode("utf-8-sig"))
     return path
 
 
-def gradebook(path, encoding="utf-8-sig"):
+def gradebook(path):
     head = [
         "Student",
         "ID",
@@ -80,7 +81,7 @@ def gradebook(path, encoding="utf-8-sig"):
         [name, id_, f"s{id_}", f"login{id_}", "A", "1", "-"]
         for id_, name in PEOPLE.items()
     ]
-    return table(path, [head, worth, *rows], encoding)
+    return table(path, [head, worth, *rows])
 
 
 def worksheet(path):
@@ -100,43 +101,23 @@ def worksheet(path):
     return table(path, [head, *rows])
 
 
-def graded(folder, handed_in, roster, *more):
-    out, back = folder / "out", folder / "back.zip"
-    words = [
-        "grade",
-        str(handed_in),
-        "--homework",
-        "1",
-        "--roster",
-        str(roster),
-        "--out",
-        str(out),
-    ]
-    assert main([*words, "--seed", "3", "--back", str(back), *more]) == 0
-    with zipfile.ZipFile(back) as archive:
+def graded(handed_in, roster):
+    """The folder of the grades, the pages in back.zip, and the table in it."""
+    words = ["grade", str(handed_in), "--homework", "1", "--roster", str(roster)]
+    assert main(words) == 0
+    out = handed_in.with_name(f"{handed_in.name.removesuffix('.zip')}-grades")
+    with zipfile.ZipFile(out / "back.zip") as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    return (
-        out,
-        files,
-        [*csv.reader(io.StringIO(files.pop("grades.csv").decode("utf-8-sig")))],
-    )
+    text = files.pop("grades.csv").decode("utf-8-sig")
+    return out, files, [*csv.reader(io.StringIO(text))]
 
 
 def read_by_hand(out, points):
-    """As a person does: `hand`, and points into the rows that it brings, of these students."""
-    assert main(["hand", str(out), "--homework", "1", "--out", str(out)]) == 0
-    sheet = read_sheet(out / "hand.csv", ())
-    rows = [
-        [
-            row["student"],
-            row["name"],
-            row["task"],
-            row["points"] or points.get(row["student"], ""),
-            row["comment"],
-            row["answer"],
-        ]
-        for row in sheet.rows
-    ]
+    """As a person does: points into the rows of hand.csv, of these students."""
+    sheet = read_sheet(out / "hand.csv")
+    for row in sheet.rows:
+        row["points"] = row["points"] or points.get(row["student"], "")
+    rows = [[row[name] for name in sheet.columns] for row in sheet.rows]
     table(out / "hand.csv", [sheet.heads, *rows])
 
 
@@ -145,7 +126,7 @@ def test_canvas_and_back(tmp_path, notebooks, capsys):
         packed(tmp_path / "submissions.zip", CANVAS, notebooks),
         gradebook(tmp_path / "grades.csv"),
     )
-    out, files, back = graded(tmp_path, zipped, roster)
+    out, files, back = graded(zipped, roster)
     said = capsys.readouterr().out
     assert "2 answers of 2 students wait for you" in said
     assert (
@@ -154,20 +135,12 @@ def test_canvas_and_back(tmp_path, notebooks, capsys):
     )
     assert "nothing handed in, and no points: 1238 Gone, Ann" in said
     read_by_hand(out, {"1234": "3"})
-    out, files, back = graded(tmp_path, zipped, roster)
-    assert back[0] == [
-        "Student",
-        "ID",
-        "SIS User ID",
-        "SIS Login ID",
-        "Section",
-        "Homework 1 (98765)",
-    ]
+    out, files, back = graded(zipped, roster)
+    heads = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    assert back[0] == [*heads, "Homework 1 (98765)"]
     assert back[1] == ["    Points Possible", "", "", "", "", "16"]
-    assert {row[1]: row[-1] for row in back[2:]} == POINTS and back[3][:2] == [
-        "王, 芳",
-        "1235",
-    ]
+    assert {row[1]: row[-1] for row in back[2:]} == POINTS
+    assert back[3][:2] == ["王, 芳", "1235"]
     assert [*files] == [
         "doejane_1234_56790_homework-1-2.html",
         "müllerjörg_1236_56792_homework 1 (3).html",
@@ -177,23 +150,20 @@ def test_canvas_and_back(tmp_path, notebooks, capsys):
     again = CANVAS | {"doejane_1234_56999_homework-1-3.ipynb": "right"}
     before = {path.name: path.read_bytes() for path in out.rglob("*.csv")} | files
     for names in (CANVAS, CANVAS, again):
-        out, files, back = graded(tmp_path, packed(zipped, names, notebooks), roster)
+        out, files, back = graded(packed(zipped, names, notebooks), roster)
         assert {row[1]: row[-1] for row in back[2:]} == POINTS  # by hand, and kept
-        if names is CANVAS:
-            assert (
-                before
-                == {path.name: path.read_bytes() for path in out.rglob("*.csv")} | files
-            )
+        now = {path.name: path.read_bytes() for path in out.rglob("*.csv")} | files
+        assert (before == now) == (names is CANVAS)
 
 
 def test_moodle_and_back(tmp_path, notebooks):
     zipped, roster = (
-        packed(tmp_path / "all.ZIP", MOODLE, notebooks),
+        packed(tmp_path / "all.zip", MOODLE, notebooks),
         worksheet(tmp_path / "sheet.csv"),
     )
-    out, *_ = graded(tmp_path, zipped, roster)
+    out, *_ = graded(zipped, roster)
     read_by_hand(out, {"1234": "3"})
-    _, files, back = graded(tmp_path, zipped, roster)
+    _, files, back = graded(zipped, roster)
     assert back[1] == [
         "Participant 1234",
         "Doe, Jane",
@@ -208,36 +178,6 @@ def test_moodle_and_back(tmp_path, notebooks):
         f"{name}_assignsubmission_file_feedback.html"
         for name in ("Jane Doe_1234", "Jörg Müller_1236", "Al O'Neil-Smith_1237")
     ]
-
-
-@pytest.mark.parametrize(
-    "encoding",
-    ["utf-8", "utf-8-sig", "utf-16", "gb18030", "big5", "shift_jis", "cp1252"],
-)
-def test_a_roster_is_read_in_the_letters_in_which_its_names_are_those_of_the_files(
-    tmp_path, encoding
-):
-    names = {"cp1252": "Müller, Jörg", "shift_jis": "佐藤 みどり", "big5": "陳 慧玲"}
-    name = names.get(encoding, "王 芳")
-    path = table(tmp_path / "class.csv", [["id", "name"], ["1234", name]], encoding)
-    assert (
-        read_sheet(path, (), [f"{name}_1234_assignsubmission_file_a"]).rows[0]["name"]
-        == name
-    )
-
-
-@pytest.mark.errors
-def test_letters_that_may_be_several_are_asked_for(tmp_path):
-    path = table(
-        tmp_path / "class.csv",
-        [["id", "name"], ["1234", "王芳"], ["1235", "李娜"]],
-        "gb18030",
-    )
-    with pytest.raises(
-        ValueError,
-        match="got letters of several kinds.*gb18030: 王芳 李娜.*save it as CSV UTF-8",
-    ):
-        read_sheet(path, (), ["1234.ipynb"])
 
 
 @pytest.mark.parametrize(
@@ -263,6 +203,30 @@ def test_whose_a_file_is(name, ids):
     assert whose([name], people) == {name: ids}
 
 
+@pytest.mark.parametrize(
+    "encoding",
+    ["utf-8", "utf-8-sig", "utf-16", "gb18030", "big5", "shift_jis", "cp1252"],
+)
+def test_a_roster_is_read_in_the_letters_in_which_its_names_are_those_of_the_files(
+    tmp_path, encoding
+):
+    names = {"cp1252": "Müller, Jörg", "shift_jis": "佐藤 みどり", "big5": "陳 慧玲"}
+    name = names.get(encoding, "王 芳")
+    path = tmp_path / "class.csv"
+    path.write_bytes(f'id;name\n1234;"{name}"\n'.encode(encoding))
+    files = [f"{name}_1234_assignsubmission_file_a"]
+    assert read_roster(path, files).people["1234"]["name"] == name
+
+
+@pytest.mark.errors
+def test_letters_that_may_be_several_are_asked_for(tmp_path):
+    path = tmp_path / "class.csv"
+    path.write_bytes("id,name\n1234,王芳\n1235,李娜\n".encode("gb18030"))
+    asked = "got letters of several kinds .*gb18030.*save it as CSV UTF-8"
+    with pytest.raises(ValueError, match=asked):
+        read_roster(path, ["1234.ipynb"])
+
+
 def test_without_a_roster_ids_are_the_platforms():
     assert whose([*CANVAS], {}) == {
         name: [name.replace("_LATE", "").split("_")[1]] for name in CANVAS
@@ -282,10 +246,28 @@ def test_one_notebook_of_two(tmp_path, notebooks, capsys):
     (folder / "1238.ipynb").write_bytes(notebooks["released"])
     roster = table(tmp_path / "class.csv", [["id", "name"], *PEOPLE.items()])
     assert main(["grade", str(folder), "--homework", "1", "--roster", str(roster)]) == 0
-    rows = read_sheet(tmp_path / "hw-grades/grades.csv", ()).rows
+    rows = read_sheet(tmp_path / "hw-grades/grades.csv").rows
     assert [row["total"] for row in rows] == ["13", "13", "13", "0", "0"]
     said = capsys.readouterr().out
-    assert (
-        "identical notebooks: 1234 Doe, Jane, 1235 王, 芳, 1236 Müller, Jörg\n" in said
-        and "1237" not in said
-    )
+    alike = "1234 Doe, Jane, 1235 王, 芳, 1236 Müller, Jörg"
+    assert f"identical notebooks: {alike}\n" in said and "1237" not in said
+
+
+def test_on_a_platform_a_column_names_who_handed_in(tmp_path, notebooks):
+    """Both have the points; a page has the one whose file it is; who handed in alone has their own."""
+    zipped = packed(tmp_path / "hw.zip", MOODLE, notebooks)
+    sheet = read_sheet(worksheet(tmp_path / "sheet.csv"))
+    rows = [[row[name] for name in sheet.columns] for row in sheet.rows]
+    partners = ["1236", "", "", "", "1236"]
+    rows = [[*row, partner] for row, partner in zip(rows, partners, strict=True)]
+    roster = table(tmp_path / "sheet.csv", [[*sheet.heads, "with"], *rows])
+    out, files, back = graded(zipped, roster)
+    assert {row[0][12:]: row[4] for row in back[1:]} == POINTS | {
+        "1234": "",
+        "1238": "10",
+    }
+    assert [*files] == [
+        f"{name}_assignsubmission_file_feedback.html"
+        for name in ("Jörg Müller_1236", "Al O'Neil-Smith_1237")
+    ]
+    assert (out / "feedback/1238.html").exists()

@@ -36,8 +36,8 @@ OF_TRAINING = r"""
 MODELS = "nope ../../x empty file no-name no-object bad-name two run/nope ''"
 PICTURES = "nope.jpg file text.jpg empty.png empty ''"
 STUDIES = """
---threads 100000 | --threads 0 | --threads -1 | --threads abc | --budget-minutes nan | --budget-minutes -1 |
---budget-minutes inf | --budget-minutes abc | --device gpu | --device cuda:9 | --out file | --unknown | extra |
+--threads 100000 | --threads 0 | --threads -1 | --threads abc | --budget-minutes 1 |
+--device gpu | --device cuda:9 | --out file | --unknown | extra |
 --seeds 0 | --limit 5 | --data x | --set lr=1
 """
 WHOLE = """

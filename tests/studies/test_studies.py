@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
-import vitlib as vl
 from vitlib.data.dataset import load_dataset
 from vitlib.evidence import RESULTS, load_results
 from vitlib.files import read_json
-from vitlib.train.objective import OBJECTIVES
-from vitlib.train.recipe import recipe
-from vitworkshop.studies import clinic, families, norm_order, residuals
+from vitworkshop.studies import clinic, norm_order, residuals, transfer
 from vitworkshop.studies import study as studies
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import judged, report
 from vitworkshop.studies.rows import read_study
-from vitworkshop.studies.study import Job, changes_of, draw_images
+from vitworkshop.studies.study import Job, draw_images
 
 TRAINED = [name for name, study in STUDIES.items() if study.base]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
@@ -31,14 +27,6 @@ TINY = {
     "model.depth": 1,
     "model.patch_size": 8,
 }
-
-
-def few(monkeypatch, name: str, *variants: str, **more) -> None:
-    """Leave these variants of a study, and no claims."""
-    own = {variant: STUDIES[name].variants[variant] for variant in variants}
-    monkeypatch.setitem(
-        STUDIES, name, replace(STUDIES[name], variants=own, claims=(), **more)
-    )
 
 
 @pytest.mark.parametrize("name", COMMITTED)
@@ -119,51 +107,34 @@ def test_a_study_says_what_it_asks_and_what_it_cost(name):
         )
 
 
+class Asked(Exception):
+    """Instead of a training."""
+
+
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_variant_asks_for_a_model_of_its_own(data, name, monkeypatch, tmp_path):
-    """As the study's own code asks for it, up to its first training; or its pictures are its own."""
-    study, asked = STUDIES[name], []
+    """As the study's own code asks for it, up to its first training, in a folder of its own."""
+    study, asked, folders = STUDIES[name], [], set()
 
-    def train(job, name, one, data, *args):
+    def train(recipe, data, val, *, out, start, **_):
         pictures = data.label, str(data.images[0, 0, :2]), str(data.labels[:40])
-        asked.append((one, pictures, any(args[1:])))  # whether it has a start
-        return {"finished": False}
+        asked.append(str((replace(recipe, name=""), pictures)))
+        folders.add(str(out.relative_to(tmp_path)).lower())
+        raise Asked
 
-    monkeypatch.setattr(Job, "train", train)
-    for module in (studies, families):
-        monkeypatch.setattr(
-            module, "draw_images", lambda data, n, seed: replace(data, label=str(n))
-        )
+    monkeypatch.setattr(studies, "train_model", train)
+    few = lambda data, n, seed: replace(data, label=str(n))
+    monkeypatch.setattr(studies, "draw_images", few)
+    monkeypatch.setattr(transfer, "PICTURES", 9)
+    monkeypatch.setattr(transfer, "probe", lambda *_: [])
     job = Job(study.base, data, data, tmp_path)
-    trained = [
-        one
-        for one in study.variants
-        if not one.startswith("pixels") and "training" not in one
-    ]
-    trained = [variant for variant in trained if not variant.endswith("untrained")]
-    assert not any(study.run(study, variant, 0, job) for variant in trained)
-    assert len(trained) == len(asked) == len(set(map(str, asked))) > 1
-    recipes = [one for one, *_ in asked]
-    with torch.device("meta"):
-        kinds = {type(OBJECTIVES[one.objective](one).build()) for one in recipes}
-    if name == "data-size":
-        assert kinds == {vl.VisionTransformer, vl.ResNet}
-        sides = {
-            getattr(one.model, "patch_size", getattr(one.model, "stem_stride", 0))
-            for one in recipes
-        }
-        assert sides == {8, 2}
-
-
-def test_epochs_are_multiplied(data):
-    own = {"a": {"times": 4, "lr": 0.1}, "b": {"times": 0.2}, "c": {}}
-    study = replace(STUDIES["shape"], variants=own)
-    for epochs, times in ((2, (8, 1)), (100, (400, 20))):
-        job = Job(recipe(study.base, epochs=epochs), data, None, Path())
-        changes = [changes_of(study, name, job) for name in study.variants]
-        assert changes == [{"epochs": times[0], "lr": 0.1}, {"epochs": times[1]}, {}]
-    assert study.variants["a"] == {"times": 4, "lr": 0.1}  # left as it was
+    trained = [one for one in study.variants if not one.startswith("pixels")]
+    for variant in trained:
+        with pytest.raises(Asked):
+            study.run(study, variant, 0, job)
+    assert len(trained) == len(asked) == len(set(asked)) == len(folders) > 1
+    assert not any("/" in folder for folder in folders)
 
 
 @pytest.mark.parametrize("n", [1, 7, 39, 40])
@@ -201,14 +172,6 @@ def test_a_variant_may_see_fewer_images_in_as_many_steps(run, tmp_path, monkeypa
     )
 
 
-@pytest.mark.errors
-def test_more_images_than_there_are(data):
-    with pytest.raises(
-        ValueError, match="expected n_train from 1 to 60 training images, got 61"
-    ):
-        draw_images(data, 61, seed=0)
-
-
 def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(
     monkeypatch, tmp_path
 ):
@@ -216,33 +179,31 @@ def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(
     job = Job(None, load_dataset("drawn10", n=8), None, tmp_path)
     study = STUDIES["norm-order"]
     (row,) = study.run(study, "pre lr=0.002 init=xavier", 0, job)
-    assert (
-        row["final"]["train_loss"] == 109.5 and 0 <= row["final"]["train_accuracy"] <= 1
-    )
+    assert row == {"final": {"train_loss": 109.5}}
 
 
 @pytest.mark.slow
 def test_learning_by_heart_is_a_study_like_the_others(run, tmp_path, monkeypatch):
-    few(monkeypatch, "norm-order", *list(norm_order.STUDY.variants)[:2])
-    monkeypatch.setattr(
-        norm_order, "SHAPE", replace(norm_order.SHAPE, depth=1, embed_dim=16)
-    )
+    variants = dict([*norm_order.STUDY.variants.items()][:2])
+    few = replace(norm_order.STUDY, variants=variants, claims=())
+    monkeypatch.setitem(STUDIES, "norm-order", few)
+    shape = replace(norm_order.SHAPE, depth=1, embed_dim=16)
+    monkeypatch.setattr(norm_order, "SHAPE", shape)
     result = run("norm-order")
     # of 64, if there were as many
     assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 60
-    assert "| post lr=0.002 init=xavier |" in report("norm-order", tmp_path)
+    assert "| pre lr=0.001 init=xavier |" in report("norm-order", tmp_path)
 
 
 def test_blocks_without_residuals_run_and_replace_the_stream(run, monkeypatch):
     shape = replace(norm_order.SHAPE, depth=1, embed_dim=16)
     monkeypatch.setattr(norm_order, "SHAPE", shape)
-    monkeypatch.setattr(residuals, "SHAPE", shape)
     monkeypatch.setattr(residuals, "LENGTHS", (20, 21, 22))
-    few(monkeypatch, "residuals", *residuals.STUDY.variants, metric="train_loss_22")
-    result = run("residuals")
-    assert [row["variant"] for row in result["runs"]] == list(
-        residuals.STUDY.variants
-    ) and result["finished"]
+    study = replace(residuals.STUDY, claims=(), metric="train_loss_22")
+    monkeypatch.setitem(STUDIES, "residuals", study)
+    rows = run("residuals")["runs"]
+    assert [row["variant"] for row in rows] == list(study.variants)
+    assert rows[0]["final"] != rows[1]["final"]  # with, without
     block = residuals.NoResidualBlock(16, 2, 32)
     torch.nn.init.zeros_(block.mlp.fc2.weight)
     torch.nn.init.zeros_(block.mlp.fc2.bias)
@@ -250,32 +211,21 @@ def test_blocks_without_residuals_run_and_replace_the_stream(run, monkeypatch):
 
 
 def test_each_bug_of_the_clinic_replaces_one_part_and_its_run_is_read_on_the_last_quarter(
-    run, monkeypatch
+    monkeypatch, tmp_path
 ):
     monkeypatch.setattr(clinic, "STEPS", 2)
-    result = run("clinic")
-    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(
-        clinic.STUDY.variants
-    )
-    assert {claim.second for claim in clinic.STUDY.claims} == {
-        case.name for case in clinic.BUGS.values()
-    }
     healthy = vars(clinic.HEALTHY)
     for case in clinic.BUGS.values():
         # and the name
-        assert (
-            len([part for part, value in vars(case).items() if value != healthy[part]])
-            == 2
-        )
-    images, labels = clinic.of_four_kinds(*vl.load_drawn10("train", n=60))
-    assert len(labels) == 24 and labels.max() == 3 and labels.min() == 0
-    seen = []
-    model, losses = clinic.HEALTHY.train(
-        images[:18], labels[:18], 2, watch=lambda s, model: seen.append(s)
-    )
-    right = (clinic.answers(model, images[18:]) == labels[18:]).double().mean().item()
-    assert seen == [0, 1] and result["runs"][0]["final"]["val_accuracy"] == round(
-        right, 4
-    )
-    # of twenty, if there were
-    assert result["runs"][0]["final"]["train_loss"] == round(sum(losses) / 20, 4)
+        assert sum(value != healthy[part] for part, value in vars(case).items()) == 2
+    job = Job(None, load_dataset("drawn10", n=200), None, tmp_path)
+    images, labels = clinic.of_four_kinds(job.data.images, job.data.labels)
+    assert len(labels) == 80 and labels.max() == 3 and labels.min() == 0
+    for case in (clinic.HEALTHY, *clinic.BUGS.values()):
+        (row,) = clinic.STUDY.run(clinic.STUDY, case.name, 0, job)
+        seen = []
+        watch = lambda step, model, seen=seen: seen.append(step)
+        model, losses = case.train(images[:60], labels[:60], 2, watch=watch)
+        right = case.answers(model, images[60:]) == labels[60:]
+        assert row["final"] == {"val_accuracy": round(right.double().mean().item(), 4)}
+        assert seen == [0, 1] and len(losses) == 2

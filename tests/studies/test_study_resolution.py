@@ -14,7 +14,7 @@ from vitlib.data.dataset import Dataset, resize_images
 from vitlib.data.drawn10 import load_drawn10
 from vitworkshop.studies import resolution
 from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.resampling import METHODS, read_at, sample_patches, with_table
+from vitworkshop.studies.resampling import METHODS, read_at, sample_patches
 from vitworkshop.studies.runner import run_study
 
 OLD = (4, 4)
@@ -99,114 +99,57 @@ def test_sampled_patches_are_patches_of_the_image(pictures, grid):
     assert grid != (4, 4) or torch.equal(sampled, images)
 
 
-def test_reading_at_the_trained_size_changes_nothing(model, pictures):
+@pytest.mark.parametrize("size", [(16, 16), (12, 20)])
+def test_reading_takes_the_methods_table_and_leaves_the_model(model, pictures, size):
     images, labels = pictures
-    expected = vl.evaluate(model, images, labels)["predictions"] == labels
-    for method in ("bicubic", "first N"):
-        assert torch.equal(read_at(model, images, labels, method), expected)
+    images = resize_images(images, size)
+    other = model.with_img_size(size)
+    expected = vl.evaluate(other, images, labels)["predictions"] == labels
+    assert torch.equal(read_at(model, images, labels), expected.double())
+    table = METHODS["first N"](model.pos_embed.table(), other.cfg.grid, OLD)
+    other.pos_embed.weight = torch.nn.Parameter(table.detach())
+    right = vl.evaluate(other, images, labels)["predictions"] == labels
+    assert torch.equal(read_at(model, images, labels, "first N"), right.double())
+    assert model.cfg.grid == OLD and model.pos_embed.table().shape[1] == 17
 
 
-def test_reading_at_another_size_takes_the_methods_table(model, pictures):
+def test_a_run_reads_every_seed_at_every_size_by_its_methods(
+    data, model, pictures, monkeypatch, tmp_path
+):
     images, labels = pictures
-    wide = resize_images(images, (12, 20))
-    found = read_at(model, wide, labels)
-    expected = (
-        vl.evaluate(model.with_img_size((12, 20)), wide, labels)["predictions"]
-        == labels
-    )
-    assert found.dtype == torch.bool and torch.equal(found, expected)
-    table = METHODS["first N"](model.pos_embed.table(), (3, 5), OLD)
-    copy = with_table(model, (12, 20), table)
-    assert torch.equal(copy.pos_embed.table(), table) and model.cfg.grid == OLD
-    right = vl.evaluate(copy, wide, labels)["predictions"] == labels
-    assert torch.equal(read_at(model, wide, labels, "first N"), right)
-
-
-@pytest.fixture
-def tiny(model, pictures, monkeypatch) -> None:
-    """The study on one small model with two seeds; its 30 test images."""
-    images, labels = pictures
+    sizes = {(12, 12): ("one line",), (12, 20): tuple(METHODS)[1:], (20, 20): ()}
     for name, value in {
         "list_pretrained": lambda: ["tiny", "tiny-s1"],
         "load_pretrained": lambda name: (model, {"recipe": {"data": "drawn10"}}),
-        "load_dataset": lambda name, split, n: Dataset(
-            images[:n], labels[:n], label="Drawn-10"
-        ),
-        "SIZES": ((12, 12), (12, 20)),
-        "MORE_SIZES": ((20, 20),),
+        "load_dataset": lambda *_, n: Dataset(images[:n], labels[:n], label="Drawn-10"),
+        "SIZES": sizes,
         "_TEST": 20,
     }.items():
         monkeypatch.setattr(resolution, name, value)
-    monkeypatch.setitem(
-        STUDIES,
-        "resolution",
-        replace(resolution.STUDY, variants={"tiny": {}, "absent": {}}),
-    )
-
-
-def test_run_has_the_format(data, tiny, tmp_path):
-    result = run_study(
-        "resolution", lambda _: data, tmp_path, device="cpu", progress=False
-    )
-    assert (
-        result["finished"]
-        and result["dataset"] == "Drawn-10"
-        and "read again" in result["measure"]
-    )
-    assert (result["n_train"], result["n_val"]) == (0, 0)
-    variants = [run["variant"] for run in result["runs"] if run["seed"] == 0]
-    assert len(variants) == len(set(variants)) == 1 + 2 * len(METHODS) + 1 + 2 * 2
-    assert {run["seed"] for run in result["runs"]} == {0, 1}
-    for run in result["runs"]:
-        p = run["final"]["accuracy"]
-        assert run["variant"].startswith("tiny: ") and run["final"]["n"] == 20
-        assert run["final"]["se"] == pytest.approx((p * (1 - p) / 20) ** 0.5, abs=1e-5)
-    one = {run["variant"]: run["final"] for run in result["runs"]}
-    assert one["tiny: swapped 12x12"] == one["tiny: bicubic 12x12"]
-    mean = pytest.approx(one["tiny: first N 12x20"]["accuracy"], abs=1e-5)
-    assert result["summary"]["tiny: first N 12x20"] == {"mean": mean, "sd": 0.0, "n": 2}
-
-
-def test_a_change_is_a_methods_minus_bicubics(model, pictures, monkeypatch):
-    monkeypatch.setattr(resolution, "SIZES", ((12, 20),))
-    monkeypatch.setattr(resolution, "MORE_SIZES", ())
-    right = lambda *_: torch.arange(30) < (16 if len(_) > 3 else 10)
-    monkeypatch.setattr(resolution, "read_at", right)
-    rows = resolution.read_model(model, Dataset(*pictures), "tiny", 0, False)
-    final = {row["method"]: row["final"] for row in rows}
-    assert final["bicubic"]["change"] == 0 and final["first N"][
-        "change"
-    ] == pytest.approx(0.2)
-    assert final["first N"]["change_se"] == pytest.approx(
-        (0.2 * 0.8 / 30) ** 0.5, abs=1e-6
-    )
+    study = replace(resolution.STUDY, variants={"tiny": {}})
+    monkeypatch.setitem(STUDIES, "resolution", study)
+    result = run_study("resolution", lambda _: data, tmp_path, progress=False)
+    assert (result["n_train"], result["n_val"]) == (0, 0) and result["finished"]
+    ways = [f"{method} {h}x{w}" for (h, w), each in sizes.items() for method in each]
+    ways += [f"bicubic {size}" for size in ("12x12", "12x20", "20x20")]
+    ways += [
+        f"{part} alone {s}x{s}" for part in ("content", "places") for s in (12, 20)
+    ]
+    ways.append("as trained 16x16")
+    for seed in (0, 1):
+        rows = [run for run in result["runs"] if run["seed"] == seed]
+        found = {run["variant"]: run["final"] for run in rows}
+        assert sorted(found) == sorted(f"tiny: {way}" for way in ways)
+        first, bicubic = (found[f"tiny: {way} 12x20"] for way in ("first N", "bicubic"))
+        change = first["accuracy"] - bicubic["accuracy"]
+        assert first["change"] == pytest.approx(change) and bicubic["change"] == 0
+    wide = resize_images(images[:20], (12, 20))
+    right = read_at(model, wide, labels[:20], "first N").mean().item()
+    assert first["accuracy"] == pytest.approx(right)
 
 
 def test_committed_result_is_what_the_study_asks():
-    result = vl.load_results("resolution")
-    for rows, cols in resolution.SIZES:
-        for method in METHODS:
-            assert result["summary"][f"drawn10-token: {method} {rows}x{cols}"]["n"] == 3
-
-
-@pytest.mark.errors
-def test_refusals(model, pictures):
-    images, labels = pictures
-    with pytest.raises(
-        ValueError,
-        match="unknown method 'cubic'; choose one of bicubic, plain bicubic, bilinear",
-    ):
-        read_at(model, images, labels, "cubic")
-    with pytest.raises(ValueError, match="14"):
-        read_at(model, resize_images(images, (14, 16)), labels)
-    bag = vl.VisionTransformer(
-        vl.ViTConfig(img_size=16, embed_dim=12, depth=1, pos_embed="none")
-    )
-    with pytest.raises(
-        ValueError, match='expected a model with pos_embed="learned", got "none"'
-    ):
-        with_table(bag, (12, 12), torch.zeros(1, 10, 12))
-    with pytest.raises(
-        ValueError, match=r"patch_size 20 is larger than the images, \(16, 16\)"
-    ):
-        sample_patches(images, (2, 2), 20)
+    summary = vl.load_results("resolution")["summary"]
+    for (rows, cols), methods in resolution.SIZES.items():
+        for method in ("bicubic", *methods):
+            assert summary[f"drawn10-token: {method} {rows}x{cols}"]["n"] == 3

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 import vitlib as vl
 from vitlib.train.recipe import Recipe, recipe
 from vitworkshop.studies import shape
-from vitworkshop.studies.registry import STUDIES
-from vitworkshop.studies.report import judged_in
 
 
 def recipes(study) -> dict[str, Recipe]:
-    own = {
-        name: {k: v for k, v in one.items() if k != "times"}
-        for name, one in study.variants.items()
-    }
-    return {name: recipe(study.base, **one) for name, one in own.items()}
+    return {name: recipe(study.base, **one) for name, one in study.variants.items()}
 
 
 @pytest.mark.parametrize("rate", shape._RATES)
@@ -67,22 +59,3 @@ def test_smaller_patches_need_no_more_parameters():
         vl.count_parameters(sizes[f"{name}, lr=0.001"]) for name in ("patch 4", "base")
     )
     assert small < base
-
-
-@pytest.mark.slow
-def test_a_tiny_study_of_shape(run, monkeypatch):
-    one_rate = {
-        name: own for name, own in shape.STUDY.variants.items() if "0.002" in name
-    }
-    study = replace(shape.STUDY, variants=one_rate)
-    monkeypatch.setitem(STUDIES, "shape", study)
-    result = run("shape", epochs=1, batch_size=20)
-    assert result["finished"] and [row["variant"] for row in result["runs"]] == list(
-        one_rate
-    )
-    for row, one in zip(result["runs"], recipes(study).values(), strict=True):
-        assert row["final"]["million_macs"] == round(vl.count_macs(one.model) / 1e6, 3)
-        assert row["epochs"] == (4 if "longer" in row["variant"] else 1)
-    # one seed decides nothing
-    found = judged_in("shape", result).values()
-    assert {one["word"] for one in found} == {"cannot tell"}

@@ -13,25 +13,11 @@ DATA = Dataset(
 )
 
 
-def row(variant: str, seed: int, score: float) -> dict:
-    """A finished run, as `Study.run` returns it."""
-    return {
-        "variant": variant,
-        "changes": {},
-        "seed": seed,
-        "seconds": 1.0,
-        "hardware": "A, 1 of 2 cores",
-        "precision": "fp32",
-        "final": {"val_accuracy": score},
-    }
-
-
 def run_toy(study, variant, seed, job):
     """A run: leaves a line in the file `calls` of the study's folder."""
     with open(job.out / "calls", "a") as calls:
         calls.write(f"{variant} {seed}\n")
-    score = ord(variant[0]) / 1000 + seed / 100
-    return [row(variant, seed, score) | {"changes": study.variants[variant]}]
+    return [{"final": {"val_accuracy": ord(variant[0]) / 1000 + seed / 100}}]
 
 
 def calls(folder) -> list[tuple[str, int]]:
@@ -49,6 +35,4 @@ def toy(**more) -> Study:
         "seeds": (0, 1),
         "run": run_toy,
     }
-    return Study(
-        **{"question": "Which?", "source": "Table 1", "holdout": False, **usual, **more}
-    )
+    return Study(**{"question": "Which?", **usual, **more})

@@ -29,13 +29,13 @@ NOT_RUN = {  # what a line begins with, and why it is not run here
     ".venv/bin/python -m pip": "installs; the same",
     ".venv/bin/python -m tools.build": "builds the book: make test does",
     ".venv/bin/python -m vitlib data cifar10": "fetches; tests/data/test_download.py",
+    ".venv/bin/python -m vitlib study run": "takes hours; tests/cli/test_main.py runs one",
     ".venv/bin/python -m tools.measure.laptop": "measures for minutes, and writes results",
     ".venv/bin/python -m torch.distributed.run --nnodes=2": "two machines",
 }
 BUDGET = (  # what stands behind a long line here
     (r"-m vitlib (train|finetune)\b(?!.*--help)", "--limit 8 --epochs 1 --device cpu"),
     (r"-m vitlib finetune\b", "--img-size 32"),
-    (r"-m vitlib study run\b", "--budget-minutes 0.001"),
 )
 FEWER = {  # processes, and parameters
     "--nproc-per-node=4": "--nproc-per-node=2",

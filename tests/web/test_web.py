@@ -325,6 +325,29 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     tab.close()
 
 
+def test_a_frame_speaks_the_language_of_the_notebook(browser, tmp_path):
+    """Its buttons, its sentences with their numbers, and what its choices are called; their values stay English."""
+    model, _ = tiny_model("mine", global_pool="avg")
+    image = vl.sample_image("cat", 32)[None]
+    english = vl.explore(model, image)._repr_html_()
+    vl.language("zh")
+    try:
+        shown = vl.explore(model, image)._repr_html_()
+    finally:
+        vl.language("en")
+    assert "bookWords = {" in html.unescape(shown) and "bookWords = {" not in english
+    (tmp_path / "notebook.html").write_text(shown, encoding="utf-8")
+    tab = browser.new_page()
+    tab.goto((tmp_path / "notebook.html").as_uri())
+    frame = tab.frame_locator("iframe")
+    frame.locator("vit-lab[data-ready=yes]").wait_for(timeout=600_000)
+    frame.get_by_role("button", name="第 1 行第 2 列").click()
+    frame.get_by_text("64 个图块抹去了 1 个：").first.wait_for()
+    ranking = frame.get_by_label("排名依据").locator("option").first
+    assert ranking.evaluate("e => [e.value, e.text]") == ["attention", "注意力"]
+    tab.close()
+
+
 @pytest.mark.errors
 def test_other_models_are_refused():
     """In a sentence, with what to do: kind, size, names, pictures."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from vitlib.checks import check_below, check_between
+from vitlib.checks import check_between
 from vitlib.device import pick_device
 from vitlib.evidence import RESULTS, load_results
 from vitworkshop.cli.options import add_device, check_out
@@ -23,7 +23,7 @@ def configure(commands) -> None:
         help="run the book's experiments",
         description="Run the book's experiments. Each asks one question, runs every variant with several seeds and\n"
         "judges them, most on held-out training images.",
-        epilog="example: python -m vitlib study run positions --budget-minutes 30",
+        epilog="example: python -m vitlib study run positions",
     )
     actions = p.add_subparsers(required=True, metavar="action")
     p = actions.add_parser(
@@ -44,8 +44,6 @@ def configure(commands) -> None:
     p.add_argument("name", help="the study")
     text = "the folder (default: runs/study-<name>)"
     p.add_argument("--out", type=Path, help=text)
-    text = "stop cleanly after M minutes; the same command goes on"
-    p.add_argument("--budget-minutes", type=float, metavar="M", help=text)
     add_device(p)
     text = "CPU threads; the book's runs had one"
     p.add_argument("--threads", type=int, default=1, metavar="N", help=text)
@@ -54,7 +52,7 @@ def configure(commands) -> None:
 
 def _list(_args: argparse.Namespace) -> None:
     for name, study in STUDIES.items():
-        print(f"{name:18s} {study.question} ({study.source}; {price(name)})")
+        print(f"{name:18s} {study.question} ({price(name)})")
 
 
 def price(name: str) -> str:
@@ -76,13 +74,7 @@ def _run(args: argparse.Namespace) -> None:
     check_out(args.out)
     check_between("--threads", args.threads, 1, 256)
     pick_device(args.device)
-    if (budget := args.budget_minutes) is not None:
-        check_below("--budget-minutes", budget, below=float("inf"))
     torch.set_num_threads(args.threads)
     print(f"{study.question} On one core {price(args.name)}.", flush=True)
-    result = run_study(
-        args.name, out=args.out, device=args.device, budget_minutes=budget
-    )
+    run_study(args.name, out=args.out, device=args.device)
     print(report(args.name, args.out))
-    if not result["finished"]:
-        print("not finished; the same command goes on")

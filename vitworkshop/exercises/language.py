@@ -2,8 +2,8 @@
 
 A reply is `Said("expected {n} numbers, got {got}", n=2, got=1)`, a message with its values, which may be replies. It is
 its English text, which is compared and sorted; `say` has it in the language that was chosen. The catalogue,
-`vitworkshop/words/zh.po`, is kept by `python -m page.words update`, which reads the literals that stand in such calls,
-and the hints and known mistakes of each exercise.
+`vitworkshop/words/zh.po`, is kept by `python -m page.catalogue update`, which reads the literals that stand in such
+calls, and the hints and known mistakes of each exercise.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from vitlib.checks import check_choice
+from vitworkshop.words import CHOSEN as _CHOSEN
 from vitworkshop.words import table
 
 __all__ = ["language"]
 
-_CHOSEN = {"language": "en"}
-
 
 def language(name: str | None = None) -> str:
-    """The language in which `vl.check` and `vl.hint` answer: "en" at first, or the `name` given here, "en" or "zh".
+    """The language of `vl.check`, `vl.hint` and `vl.explore`: "en" at first, or the `name` given here, "en" or "zh".
 
     Raises:
         ValueError: If it is another name.

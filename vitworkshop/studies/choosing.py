@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vitworkshop.studies.claim import chosen_by, rate_of, way_of
+from vitworkshop.studies.claim import chosen_by, way_of
 from vitworkshop.studies.study import Study, Turn
 
 # rates that are tried in any case: those in the middle of the ones that may be
@@ -10,14 +10,11 @@ FIRST = 3
 
 
 def ways(study: Study) -> dict[str, list[str]]:
-    """Each way to train, and its variants from the lowest rate to the highest; what has no rate has one variant."""
-    found: dict[str, list[str]] = {}
+    """Each way to train, and its variants, at the lowest rate first; what has no rate has one variant."""
+    found = {}
     for name in study.variants:
         found.setdefault(way_of(name), []).append(name)
-    return {
-        way: sorted(names, key=rate_of) if len(names) > 1 else names
-        for way, names in found.items()
-    }
+    return found
 
 
 def level_with_best(
@@ -25,7 +22,7 @@ def level_with_best(
 ) -> list[str]:
     """Of a way's variants that were tried those that are no more than noise below the best: a plateau, or one peak."""
     tried = [name for name in names if name in scores]
-    best = max((scores[name] for name in tried), default=0.0)
+    best = max(scores[name] for name in tried)
     return [name for name in tried if scores[name] >= best - noise]
 
 
@@ -34,8 +31,6 @@ def to_try(names: list[str], scores: dict[str, float], noise: float = 0.0) -> li
 
     First the three in the middle; then the next one beyond each end of those that are level with the best.
     """
-    if len(names) == 1:  # nothing to choose
-        return []
     middle = max(0, (len(names) - FIRST) // 2)
     first = [name for name in names[middle : middle + FIRST] if name not in scores]
     if first:
@@ -46,10 +41,8 @@ def to_try(names: list[str], scores: dict[str, float], noise: float = 0.0) -> li
 
 
 def choice(names: list[str], scores: dict[str, float], noise: float = 0.0) -> str:
-    """Of those that are level with the best the one in the middle, of two in the middle the better."""
+    """The variant that stands for a way: the middle of its plateau, of two in the middle the better."""
     level = level_with_best(names, scores, noise)
-    if not level:
-        return names[0]
     middle = level[(len(level) - 1) // 2 : len(level) // 2 + 1]
     return max(middle, key=scores.__getitem__)
 
@@ -63,7 +56,7 @@ def trials(study: Study, runs: list[dict]) -> list[tuple[str, int]]:
     if study.choosing is None:
         return [(name, seed) for seed in study.seeds for name in study.variants]
     every = ways(study)
-    chosen: dict[str, str] = {}
+    chosen = {}
     tried = chosen_by(runs, study.metric, study.choosing)
     scores = {name: of[study.choosing] for name, of in tried.items()}
     done = {(run["variant"], run["seed"]) for run in runs}
@@ -73,13 +66,16 @@ def trials(study: Study, runs: list[dict]) -> list[tuple[str, int]]:
         if turn.rate_from:  # the same place in the row of rates
             place = every[turn.rate_from].index(chosen[turn.rate_from])
             chosen[turn.way] = names[place]
+        elif len(names) == 1:  # nothing to choose
+            chosen[turn.way] = names[0]
         else:
-            chosen[turn.way] = choice(names, scores, study.noise)
             more = to_try(names, scores, study.noise)
             search = [name for name in names if name in scores or name in more]
             found |= dict.fromkeys((name, study.choosing) for name in search)
-        if found.keys() <= done:
-            found |= dict.fromkeys((chosen[turn.way], seed) for seed in turn.seeds)
+            if more:
+                break
+            chosen[turn.way] = choice(names, scores, study.noise)
+        found |= dict.fromkeys((chosen[turn.way], seed) for seed in turn.seeds)
         if not found.keys() <= done:
             break
     return list(found)

@@ -22,28 +22,20 @@ time, after runs of the seed that chooses in which both had 99 % and more.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from vitlib.data.dataset import Dataset
-from vitlib.device import derive_seed, pick_device
-from vitlib.train.evaluate import evaluate
+from vitlib.device import derive_seed
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.families import BASE, Pixels
-from vitworkshop.studies.study import Job, Study, at_rates, make_row
+from vitworkshop.studies.families import BASE, Pixels, scores
+from vitworkshop.studies.study import Job, Study, at_rates
 
 # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
-PATCH, GLYPH, CELLS = (
-    8,
-    6,
-    3,
-)
+PATCH, GLYPH, CELLS = 8, 6, 3
 KINDS = 8  # glyphs of a family
 SIZES = {"family": (200, 1_000), "same": (1_000, 5_000, 25_000)}  # different pictures
 SEEN = 100_000  # pictures seen in training, with repetition
@@ -52,8 +44,7 @@ LABEL = "drawings of two glyphs"
 NOISE = 0.04  # twice the deviation over seeds of the ResNet on 200 pictures, half a patch aside (1.9 points)
 # that may be tried: the three in the middle first
 RATES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
-QUESTIONS = ("family", "same")
-FAMILIES: dict[str, dict[str, Any]] = {
+FAMILIES = {
     "ViT": {},
     "ResNet": {"model": "resnet", "model.widths": [64, 112, 208]},
 }
@@ -88,21 +79,18 @@ def draw(n: int, seed: int, shift: int = 0) -> tuple[Tensor, dict[str, Tensor]]:
         seed: The same seed draws the same pictures, and a larger `n` begins with those of a smaller one.
         shift: Pixels by which the cells are moved, down and to the right, off the grid of patches.
     """
-    parts = [
-        _draw(min(1000, n - i), derive_seed(seed, "drawing", i), shift)
-        for i in range(0, n, 1000)
-    ]
+    parts = [_draw(derive_seed(seed, "drawing", i), shift) for i in range(0, n, 1000)]
     images, answers = zip(*parts, strict=True)
     return torch.cat(images)[:n], {
-        key: torch.cat([one[key] for one in answers])[:n] for key in QUESTIONS
+        key: torch.cat([one[key] for one in answers])[:n] for key in SIZES
     }
 
 
-def _draw(n: int, seed: int, shift: int) -> tuple[Tensor, dict[str, Tensor]]:
+def _draw(seed: int, shift: int) -> tuple[Tensor, dict[str, Tensor]]:
+    """A thousand of them."""
     generator, side = torch.Generator().manual_seed(seed), side_of(shift)
 
     def dice(sides: int, *shape: int) -> Tensor:
-        # as many whatever n is
         return torch.randint(sides, (1000, *shape), generator=generator)
 
     family, same, kind = dice(2), dice(2), dice(KINDS)
@@ -121,103 +109,70 @@ def _draw(n: int, seed: int, shift: int) -> tuple[Tensor, dict[str, Tensor]]:
         picture, down, right = on.nonzero(as_tuple=True)
         rows, cols = corners[picture, i, 0] + down, corners[picture, i, 1] + right
         images[picture, :, rows, cols] = colours[picture, i]
-    return images[:n].to(torch.uint8), {"family": family[:n], "same": same[:n]}
+    return images.to(torch.uint8), {"family": family, "same": same}
 
 
-def of(question: str, n: int, seed: int, shift: int = 0) -> Dataset:
+def of(question: str, n: int, seed: int, shift: int) -> Dataset:
     """Drawings with the answers to one question; see `draw`."""
     images, answers = draw(n, seed, shift)
     return Dataset(images, answers[question], ("no", "yes"), LABEL)
 
 
-def _run(
-    study: Study, variant: str, seed: int, job: Job, shift: int
-) -> list[dict] | None:
-    own, began, more = study.variants[variant], time.monotonic(), {}
-    question, n = own["question"], own["n_train"]
+def _run(study: Study, variant: str, seed: int, job: Job, shift: int) -> list[dict]:
+    changes = dict(study.variants[variant])
+    question, n = changes.pop("question"), changes.pop("n_train")
     data = of(question, n, derive_seed(seed, "train"), shift)
-    if "lr" in own:
-        changes = {key: own[key] for key in own.keys() - {"question", "n_train"}}
-        one = recipe(job.base or BASE, **changes, epochs=SEEN // n, seed=seed)
-        log = job.train(variant, one, data, None)  # judged at the end alone
-        if not log["finished"]:
-            return None
-        model, more = (
-            log["model"],
-            {"train_accuracy": log["epochs"][-1]["train_accuracy"]},
-        )
-    else:
-        model = Pixels(data.images, data.labels, 2)
     judged = of(question, JUDGED, derive_seed(seed, "judged"), shift)
-    scores = evaluate(model, judged.images, judged.labels)
-    final = {
-        f"val_{name}": round(scores[name], 5) for name in ("accuracy", "loss")
-    } | more
-    return [
-        make_row(
-            variant, own, seed, final, time.monotonic() - began, pick_device(job.device)
-        )
-    ]
+    if "lr" not in changes:
+        return [{"final": scores(Pixels(data.images, data.labels, 2), judged)}]
+    one = recipe(job.base, **changes, epochs=SEEN // n, seed=seed)
+    log = job.train(variant, one, data, None)  # judged at the end alone
+    learned = {"train_accuracy": log["epochs"][-1]["train_accuracy"]}
+    return [{"final": scores(log["model"], judged) | learned}]
 
 
-def _name(family: str, question: str, n: int) -> str:
-    return f"{family}, {question}, {n:,} pictures"
+def study(shift: int, where: str = "") -> Study:
+    """The study with the cells moved by so many pixels.
 
-
-def _claims(where: str) -> Iterator[Claim]:
-    """Few pictures: each family is ahead on the question that it bets on. Many: the other one draws level."""
+    It claims: with few pictures each family is ahead on the question that it bets on; with many the other is level.
+    """
+    shape = {"model.num_classes": 2, "model.img_size": side_of(shift)}
+    trained, pixels, claims = {}, {}, []
     for question, asked, ahead, behind in (
         ("family", "which family?", "ResNet", "ViT"),
         ("same", "the same?", "ViT", "ResNet"),
     ):
-        few, many = SIZES[question][0], SIZES[question][-1]
-        for n, kind, says in (
-            (
-                few,
-                "ahead",
-                f"with {few:,} different pictures the {ahead} is ahead of the {behind}",
+        for n in SIZES[question]:
+            own = {"question": question, "n_train": n}
+            pixels[f"pixels, {question}, {n:,} pictures"] = own
+            for family, changes in FAMILIES.items():
+                name = f"{family}, {question}, {n:,} pictures"
+                trained |= at_rates(name, changes | shape | own, RATES)
+        few, *_, many = (f"{n:,}" for n in SIZES[question])
+        claims += [
+            Claim(
+                f"with {few} different pictures the {ahead} is ahead of the {behind} on “{asked}”{where}",
+                f"{ahead}, {question}, {few} pictures, lr=*",
+                f"{behind}, {question}, {few} pictures, lr=*",
+                margin=0.05,
             ),
-            (
-                many,
-                "equal",
-                f"with {many:,} the {behind} has drawn level with the {ahead}",
+            Claim(
+                f"with {many} the {behind} has drawn level with the {ahead} on “{asked}”{where}",
+                f"{ahead}, {question}, {many} pictures, lr=*",
+                f"{behind}, {question}, {many} pictures, lr=*",
+                margin=0.05,
+                kind="equal",
             ),
-        ):
-            sides = [
-                f"{_name(family, question, n)}, lr=*" for family in (ahead, behind)
-            ]
-            yield Claim(f"{says} on “{asked}”{where}", *sides, margin=0.05, kind=kind)
-
-
-def study(shift: int, where: str = "") -> Study:
-    """The study with the cells moved by so many pixels."""
-    shape = {"model.num_classes": 2, "model.img_size": side_of(shift)}
-    trained = {
-        name: run
-        for question in QUESTIONS
-        for n in SIZES[question]
-        for family, changes in FAMILIES.items()
-        for name, run in at_rates(
-            _name(family, question, n),
-            {**changes, **shape, "question": question, "n_train": n},
-            RATES,
-        ).items()
-    }
-    pixels = {
-        _name("pixels", question, n): {"question": question, "n_train": n}
-        for question in QUESTIONS
-        for n in SIZES[question]
-    }
+        ]
     return Study(
         question="How many different pictures is a family's bet worth, on a local pattern and on a relation"
         f"{where}?",
         variants=trained | pixels,
-        claims=tuple(_claims(where)),
+        claims=tuple(claims),
         base=recipe(BASE, batch_size=100, crop=0, flip=False, warmup=0.1),
         seeds=(0, 1, 2, 3, 4),
         choosing=100,
         noise=NOISE,
-        source="after Figures 3 and 4",
         sample=partial(of, "same", 1000, 0, shift),
         measure=f"accuracy on {JUDGED:,} new drawings; chance is 50 %",
         run=partial(_run, shift=shift),

@@ -66,6 +66,5 @@ STUDY = Study(
     ),
     base=replace(QUICK, warmup=0.1, label_smoothing=0.1),
     n_train=13_000,  # 5,000 of them held out
-    source="not in the paper",
     run=run_family,
 )

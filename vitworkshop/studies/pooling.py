@@ -45,5 +45,4 @@ STUDY = Study(
     ),
     base=recipe(QUICK, epochs=8, **{"model.patch_size": 8}),
     n_train=25_000,  # 5,000 of them held out
-    source="Figure 9",
 )

@@ -34,5 +34,4 @@ STUDY = Study(
         ),
     ),
     n_train=25_000,  # 5,000 of them held out
-    source="Table 8",
 )

@@ -32,6 +32,5 @@ STUDY = Study(
     n_train=25_000,  # 5,000 of them held out
     seeds=(0, 1, 2, 3, 4),
     choosing=100,
-    source="Figure 9",
     run=run_family,
 )

@@ -44,7 +44,7 @@ _VARIANTS: dict[str, dict[str, Any]] = dict(
 )
 _LONG = ("plain", "up to crop", "up to Mixup and CutMix", _ALL)
 _VARIANTS |= {
-    f"{name}, four times as long": _VARIANTS[name] | {"times": 4} for name in _LONG
+    f"{name}, four times as long": _VARIANTS[name] | {"epochs": 48} for name in _LONG
 }
 
 
@@ -76,7 +76,6 @@ STUDY = Study(
         **{"model.patch_size": 8},
     ),
     n_train=15_000,  # 5,000 of them held out
-    source="not in the paper",
     curves=tuple(
         f"{name}, four times as long" for name in _LONG[:2]
     ),  # chapter 09 draws them

@@ -18,14 +18,13 @@ def report(name: str, out: str | Path | None = None) -> str:
     result = read_study(name, folder if here else None)
     head, *rows = (f"| {' | '.join(cells)} |" for cells in summary(result))
     first = f"{result['question']} {result['dataset']}; {result['measure']}."
-    claims = [f"- {sentence(one)}" for one in judged_in(name, result).items()]
-    seeds = len({run["seed"] for run in result["runs"]})
-    last = (
-        f"{len(result['runs'])} runs on {result['dataset']} with {seeds} seed{'s' * (seeds != 1)} took "
-        f"{result['seconds'] / 60:.0f} minutes: `{result['command']}`"
-    )
+    claims = [
+        f"- {says}: {one['word']}, {difference(one)}, n = {one['n']}"
+        for says, one in judged_in(name, result).items()
+        if "interval" in one
+    ]
     table = [head, "|---|---|---|---|", *rows]
-    return "\n".join([first, "", *table, "", *claims, *[""] * bool(claims), last])
+    return "\n".join([first, "", *table, "", *claims])
 
 
 def summary(result: dict) -> Iterator[list[str]]:
@@ -57,14 +56,6 @@ def judged_in(name: str, result: dict) -> dict[str, dict]:
 def judged(name: str) -> dict[str, dict]:
     """What the book's own runs say of each claim of a study."""
     return judged_in(name, read_study(name))
-
-
-def sentence(said: tuple[str, dict]) -> str:
-    """A claim, the word for it, and the numbers that it follows from."""
-    says, found = said
-    if "interval" not in found:
-        return f"{says}: {found['word']}"
-    return f"{says}: {found['word']}, {difference(found)}, n = {found['n']}"
 
 
 def difference(found: dict) -> str:

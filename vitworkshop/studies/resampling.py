@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int64, UInt8
+from jaxtyping import Float, Int64, UInt8
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -42,7 +43,7 @@ def _swapped(table: Tensor, new: Grid, old: Grid) -> Tensor:
 
 def _first(table: Tensor, new: Grid, old: Grid) -> Tensor:
     """No resampling: the first N' positions, from the beginning again where there are too few."""
-    again = torch.arange(math.prod(new), device=table.device) % math.prod(old)
+    again = torch.arange(math.prod(new)) % math.prod(old)
     return torch.cat([table[:, :1], table[:, 1:][:, again]], dim=1)
 
 
@@ -70,10 +71,6 @@ def sample_patches(
     With more places than patches fit side by side they overlap, with fewer there are gaps: the number of tokens
     changes, and what a patch shows does not.
     """
-    if patch_size > min(images.shape[-2:]):
-        raise ValueError(
-            f"patch_size {patch_size} is larger than the images, {tuple(images.shape[-2:])}"
-        )
     for axis, count in ((-2, grid[0]), (-1, grid[1])):
         side = images.shape[axis]
         # (count,)
@@ -84,21 +81,8 @@ def sample_patches(
         places = (
             start[:, None] + torch.arange(patch_size)
         ).flatten()  # (count, P) -> (count P,)
-        images = images.index_select(axis, places.to(images.device))
+        images = images.index_select(axis, places)
     return images
-
-
-def with_table(
-    model: VisionTransformer, size: Grid, table: Float[Tensor, "1 T D"]
-) -> VisionTransformer:
-    """A copy of the model for images of `size` that adds `table` to its tokens."""
-    if model.cfg.pos_embed != "learned":
-        raise ValueError(
-            f'expected a model with pos_embed="learned", got "{model.cfg.pos_embed}"'
-        )
-    model = model.with_img_size(size)
-    model.pos_embed.weight = nn.Parameter(table.detach().clone())
-    return model
 
 
 def read_at(
@@ -106,20 +90,11 @@ def read_at(
     images: UInt8[Tensor, "n C H W"],
     labels: Int64[Tensor, " n"],
     method: str = "bicubic",
-) -> Bool[Tensor, " n"]:
-    """Which images a model names rightly at the size they have, its positions carried over by one of `METHODS`."""
-    if method not in METHODS:
-        raise ValueError(
-            f"unknown method {method!r}; choose one of {', '.join(METHODS)}"
-        )
-    size = images.shape[-2], images.shape[-1]
-    grid = model.with_img_size(size).cfg.grid
+) -> Float[Tensor, " n"]:
+    """1 for each image that is named rightly at the size it has, the positions carried over by one of `METHODS`."""
+    other: Any = model.with_img_size((images.shape[-2], images.shape[-1]))
     table = model.pos_embed.table().detach()
-    if grid != model.cfg.grid:
-        table = METHODS[method](table, grid, model.cfg.grid)
-    return (
-        evaluate(with_table(model, size, table), images, labels, batch_size=250)[
-            "predictions"
-        ]
-        == labels.cpu()
-    )
+    table = METHODS[method](table, other.cfg.grid, model.cfg.grid)
+    other.pos_embed.weight = nn.Parameter(table)
+    found = evaluate(other, images, labels, batch_size=250)
+    return (found["predictions"] == labels).double()

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tqdm import tqdm
-
 from vitlib.data.dataset import Dataset, load_dataset
 from vitlib.device import pick_device
 from vitlib.evidence import provenance, summarize
@@ -43,7 +41,6 @@ def run_study(
     out: str | Path | None = None,
     *,
     device: str = "auto",
-    budget_minutes: float | None = None,
     progress: bool = True,
 ) -> dict:
     """Run a study, or go on with it, and return what its file of results holds, written after every run.
@@ -52,55 +49,42 @@ def run_study(
         name: The study.
         load: Gives the training images by the name of a data set; None for `load_dataset`.
         out: The folder; see `folder_of`. The file of results alone is enough to go on from.
-        device: "auto", "cpu", "cuda" or "mps".
-        budget_minutes: Stop after so many; the same call goes on.
-        progress: Whether to show a bar and lines.
+        device: "auto", "cpu", "cuda" or "mps", for studies that follow a recipe; others run on the CPU.
+        progress: Whether to show bars and lines.
 
     Raises:
-        FloatingPointError: If a loss was no longer a number, after all other runs.
         ValueError: If the folder holds runs of another kind, or of another machine where runs are compared.
     """
     study, folder = find(name), folder_of(name, out)
     header, job = prepare(name, study, load or load_dataset, folder, device, progress)
-    if budget_minutes is not None:
-        job.deadline = time.time() + 60 * budget_minutes
-    failed: dict[tuple[str, int], str] = {}
-    nothing: set[tuple[str, int]] = set()  # runs that had nothing to do, and no rows
-    with (
-        lock(folder),
-        tqdm(desc=name, unit="run", disable=None if progress else True) as bar,
-    ):
+    with lock(folder):
         runs = begun(study, header, folder / f"{name}.json")
         while True:
-            order = trials(study, runs)
-            done = {trial_of(row) for row in runs} | nothing
-            left = [one for one in order if one not in done and one not in failed]
-            bar.total, bar.n = len(order), len(order) - len(left)
-            bar.refresh()
-            result = header | result_of(study, runs, finished=done >= {*order})
+            done, order = {trial_of(row) for row in runs}, trials(study, runs)
+            left = [trial for trial in order if trial not in done]
+            result = header | result_of(study, runs, finished=not left)
             write_json(folder / f"{name}.json", result)
-            if not left or (job.left is not None and job.left <= 0):
-                break
+            if not left:
+                return result
+            variant, seed = left[0]
             check_machine(study, runs, left[0], header["hardware"])
-            try:
-                rows = study.run(study, *left[0], job)
-            except FloatingPointError as error:  # this one will never end, others will
-                failed[left[0]] = f"{left[0][0]}, seed {left[0][1]}: {error}"
-                continue
-            if rows is None:  # the time is over
-                break
-            runs += [sealed(row, left[0][0], study) for row in rows]
-            if not rows:
-                nothing.add(left[0])
-            elif progress:
-                score = f"{rows[-1]['final'][study.metric]:.4f}"
-                count = f"{bar.n + 1} of {bar.total} runs"
-                tqdm.write(
-                    f"{name}: {left[0][0]}, seed {left[0][1]}: {score} ({count})"
+            began = time.monotonic()
+            rows = study.run(study, variant, seed, job)
+            known = {
+                "variant": variant,
+                "changes": study.variants[variant],
+                "seed": seed,
+                "seconds": round((time.monotonic() - began) / len(rows), 2),
+                "hardware": header["hardware"],
+                "precision": header["precision"],
+            }
+            runs += [seal(known | row) for row in rows]
+            if progress:
+                print(
+                    f"{name}: {variant}, seed {seed}: {rows[-1]['final']}, "
+                    f"{len(left) - 1} more runs",
+                    flush=True,
                 )
-    if failed:
-        raise FloatingPointError("; ".join(failed.values()))
-    return result
 
 
 def prepare(
@@ -117,24 +101,25 @@ def prepare(
     if study.n_train:
         n = study.n_train
         data = replace(data, images=data.images[:n], labels=data.labels[:n])
-    if study.holdout and not study.sample:
+    if study.base and not study.sample:
         data, val = data.hold_out(held_out)
     base = study.base and replace(study.base, data=data.name)
     header = {
         "name": name,
         "question": study.question,
-        "source": study.source,
         "measure": study.measure,
         "metric": study.metric,
         **provenance(
-            data.label, pick_device(device), base.precision if base else "fp32"
+            data.label,
+            pick_device(device if base else "cpu"),
+            base.precision if base else "fp32",
         ),
         "n_train": 0 if study.n_train == 0 or study.sample else len(data),
         "n_val": len(val) if val else 0,
         "data_checksum": checksum(data),
         **({"base": as_json(asdict(base))} if base else {}),
     }
-    return header, Job(base, data, val, folder, device, progress=progress)
+    return header, Job(base, data, val, folder, device, progress)
 
 
 def begun(study: Study, header: dict, path: Path) -> list[dict]:
@@ -156,37 +141,26 @@ def check_machine(
 ) -> None:
     """Refuse to go on here with what another machine began, where runs are compared with one another."""
     for row in runs if study.choosing is not None else ():
+        there = row["hardware"]
         alike = block(trial_of(row), study) == block(trial, study)
-        if alike and machine(row["hardware"]) != machine(here):
+        if alike and machine(there) != machine(here):
             raise ValueError(
-                f"the row {row['variant']!r}, seed {row['seed']} ran on {row['hardware']}, and this is {here}; "
-                "one seed stays on one machine: go on there, or take another folder with --out"
+                f"{trial_of(row)} ran on {there}, this is {here}; one seed stays on one machine: "
+                "go on there, or take another folder with --out"
             )
-
-
-def sealed(row: dict, variant: str, study: Study) -> dict:
-    """A row as the file keeps it: of its epochs the number, unless its curve is wanted; and whose it is."""
-    logs = [key for key in ("epochs", "before") if isinstance(row.get(key), list)]
-    if row["variant"] not in study.curves:
-        row = {**row, **{key: len(row[key]) for key in logs}}
-    if row["variant"] != variant:
-        row = {**row, "run": variant}
-    return seal(row)
 
 
 def result_of(study: Study, runs: list[dict], finished: bool) -> dict:
     """What follows from the rows; what all of them share stands once."""
     shared = {}
     for key in ("hardware", "precision", "dataset"):
-        parts = {one for run in runs if key in run for one in run[key].split("; ")}
-        if parts:
+        if parts := {run[key] for run in runs if key in run}:
             shared[key] = "; ".join(sorted(parts))
     scores = scores_of(runs, study.metric, study.choosing)
     return {
         **shared,
         "seconds": round(sum(run["seconds"] for run in runs), 1),
         "finished": finished,
-        "variants": as_json(study.variants),
         "runs": runs,
         "summary": {name: summarize([*of.values()]) for name, of in scores.items()},
     }

@@ -12,13 +12,9 @@ the best of two, and then of three, had been at an edge, or level with it, and w
 
 from __future__ import annotations
 
-from functools import partial
-
-from vitlib.model.costs import count_macs
-from vitlib.model.vit import VisionTransformer
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.study import QUICK, Study, at_rates, train_variant
+from vitworkshop.studies.study import QUICK, Study, at_rates
 
 _RATES = (0.0005, 0.001, 0.002)
 _OTHER_RATES = {
@@ -46,13 +42,8 @@ _SHAPES = {
         "model.embed_dim": 162,
         "model.mlp_ratio": 2.03,
     },
-    "base, longer": {"times": 4},
+    "base, longer": {"epochs": 8},
 }
-
-
-def cost(model: VisionTransformer) -> dict[str, float]:
-    """What a forward pass of one image costs, in millions of multiply-accumulates."""
-    return {"million_macs": round(count_macs(model.cfg) / 1e6, 3)}
 
 
 STUDY = Study(
@@ -84,6 +75,4 @@ STUDY = Study(
     ),
     base=recipe(QUICK, epochs=2, **{"model.patch_size": 8}),
     n_train=40_000,  # 5,000 of them held out
-    source="Figure 8",
-    run=partial(train_variant, look=cost),
 )

@@ -21,5 +21,4 @@ STUDY = Study(
         ),
         Claim("overlapping patches are ahead of separate ones", "overlap", "conv"),
     ),
-    source="not in the paper; Xiao et al. 2021",
 )

@@ -12,7 +12,7 @@
 
   if (window.vit?.script) return; // an element of a page may bear that name
   /* Sentences in the page's language: t("head {head}", { head }); tn("{n} head off", "{n} heads off", n) counts. The language's
-     table is `bookWords` (page/words.py); Chinese and Latin letters stand apart. */
+     table is `bookWords` (page/catalogue.py); Chinese and Latin letters stand apart. */
   function words(root) {
     root.t = (english, values = {}) => (root.bookWords?.[english] ?? english)
       .replace(/(\p{Script=Han}?)\{(\w+)\}(?=(\p{Script=Han}?))/gu, (_, before, name, after) => {

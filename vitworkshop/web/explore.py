@@ -14,7 +14,6 @@ from torch.nn.functional import interpolate as resize
 from vitlib.checks import check_choice, checked
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_dtype, check_images
-from vitworkshop.exercises.language import language
 from vitworkshop.web.export import (
     SCRIPTS,
     check_runs_in_a_page,
@@ -27,6 +26,7 @@ from vitworkshop.web.export import (
     web_script,
     words_script,
 )
+from vitworkshop.words import CHOSEN
 
 __all__ = ["EXPLORERS", "Explorer", "explore"]
 
@@ -160,7 +160,7 @@ def _frame(
 ) -> Explorer:
     """A page with one explorer and all that it loads: the package's files, and scripts that are made here."""
     head = f"window.vitHere = {json.dumps([*files, 'samples.js', *made])};"
-    name = language()  # of `vl.language`
+    name = CHOSEN["language"]
     parts = [
         *([] if name == "en" else [words_script(name)]),
         head,

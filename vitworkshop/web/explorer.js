@@ -343,7 +343,7 @@
           this.show(name, ready);
           told.textContent = this.stays;
         } catch (error) {
-          if (asked === last) told.textContent = t("{message}.", { message: error.message });
+          if (asked === last) told.textContent = t("{message}.", error);
         }
       };
       const own = this.own = (file) => {

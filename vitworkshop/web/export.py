@@ -234,7 +234,7 @@ def dialect_script() -> str:
 
 def words_script(language: str) -> str:
     """`window.bookWords`: what the scripts say, from English to another language."""
-    table = json.dumps(words.table(language, ".js"), ensure_ascii=False)
+    table = json.dumps(words.table(f"{language}-scripts"), ensure_ascii=False)
     return f"window.bookWords = {table};\n".replace("</", "<\\/")
 
 

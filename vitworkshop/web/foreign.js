@@ -34,7 +34,8 @@
     if (other) fail(other[1]);
     if (!safe) fail(file.size ? t("it is no .safetensors file") : t("it is empty"));
     const length = Number(start.getBigUint64(0, true)), damaged = (why) => fail(t("it is damaged: {why}; fetch it again", { why }));
-    if (length > HEADER || 8 + length > file.size) damaged(t("its header says {length} bytes, of {size} in the file", { length, size: file.size }));
+    if (length > HEADER || 8 + length > file.size) damaged(t("its header says {length} bytes, of {size} in the file", {
+      length, size: file.size }));
     let told;
     try {
       told = JSON.parse(await file.slice(8, 8 + length).text());
@@ -63,7 +64,8 @@
 
   /* The numbers of a tensor, as float32. */
   async function numbers(file, name, { dtype, from, to }) {
-    if (!BYTES[dtype]) fail(t("{name} is stored as {dtype}; save it as float32, float16 or bfloat16", { name, dtype: String(dtype).slice(0, 12) }));
+    if (!BYTES[dtype]) fail(t("{name} is stored as {dtype}; save it as float32, float16 or bfloat16", {
+      name, dtype: String(dtype).slice(0, 12) }));
     const buffer = await file.slice(from, to).arrayBuffer();
     if (buffer.byteLength !== to - from) fail(t("it became shorter while it was read; fetch it again"));
     let values = dtype === "F32" ? new Float32Array(buffer) : new Uint16Array(buffer);
@@ -178,7 +180,8 @@
     };
     if (reads !== D) fail(t("its head reads {reads} numbers, as DINOv2's (CLS and the mean); one here reads {D}; drop the head", { reads, D }));
     if (D % config.num_heads) fail(t("{D} numbers a token are not {num_heads} heads; say how many it has", { D, num_heads: config.num_heads }));
-    if ((told.act ?? "gelu") !== "gelu") fail(t("its config says {act}; a model here has GELU as erf makes it", { act: told.act.slice(0, 20) }));
+    if ((told.act ?? "gelu") !== "gelu") fail(t("its config says {act}; a model here has GELU as erf makes it", {
+      act: told.act.slice(0, 20) }));
     return config;
   }
 

@@ -53,7 +53,8 @@
         ...Object.fromEntries(RANDOM.map((one) => [one, shuffled(N)])) };
       start.disabled = true;
       try {
-        const measuring = scope.measuring = lab.ask("trust", { pixels: wanted.pixels, other, blind }, (share) => tell(t("Measuring …, {share}", { share: percent(share) })));
+        const measuring = scope.measuring = lab.ask("trust", { pixels: wanted.pixels, other, blind }, (share) =>
+          tell(t("Measuring …, {share}", { share: percent(share) })));
         show(await measuring, way, model, shown);
         tell("");
       } catch (error) {
@@ -78,7 +79,8 @@
         : t("It has no head; measured is the cosine of the picture's vector with what it was.");
       result.replaceChildren(h("p", {}, sentences(t("{name}, {picture}.", { name, picture: t(way.picture) }), answer,
         ...verdict(all, spread), t("One picture says little of a model: try more."))),
-        h("div", { class: "figures" }, h("figure", {}, image(picture, t("The picture")), h("figcaption", {}, t("the picture"))), drawn, plot(all)),
+        h("div", { class: "figures" }, h("figure", {}, image(picture, t("The picture")),
+          h("figcaption", {}, t("the picture"))), drawn, plot(all)),
         h("table", {}, h("thead", {}, h("tr", {}, [t("Rubbed out first by"), t("Area"), t("Line")].map((one) => h("th", {}, one)))),
           h("tbody", {}, Object.entries(all).map(([one, { area }], i) => h("tr", {}, h("td", {}, t(one)), h("td", {}, fixed(area)),
             sample(i))))),
@@ -90,7 +92,8 @@
     }
 
     function keep() {
-      const title = t("How far to trust its attention"), style = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:46rem;padding:0 1rem}.figures{display:flex;flex-wrap:wrap;"
+      const title = t("How far to trust its attention");
+      const style = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:46rem;padding:0 1rem}.figures{display:flex;flex-wrap:wrap;"
         + "gap:1rem}figure{margin:0}td,th{padding:0 1rem 0 0;text-align:left}svg{width:20rem}";
       const page = `<!DOCTYPE html><html lang="${t("en")}"><meta charset="utf-8"><title>${title}</title><style>${style}</style><h1>${title}</h1>`
         + `${result.innerHTML}<p>${t("Measured in a browser, with the microscope of Patch by Patch.")}</p></html>`;

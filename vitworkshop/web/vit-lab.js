@@ -396,7 +396,8 @@
     turn(probs) {
       const { classes } = this.model, [was, now] = [this.before, probs].map(argmax);
       const first = `${classes[was]} ${percent(this.before[was])}`, share = percent(probs[now]);
-      return now === was ? t("still {first} → {share}", { first, share }) : t("it changed its mind, {first} → {now} {share}", { first, now: classes[now], share });
+      return now === was ? t("still {first} → {share}", { first, share })
+        : t("it changed its mind, {first} → {now} {share}", { first, now: classes[now], share });
     }
 
     /* What there is to do with a picture. */

@@ -120,7 +120,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           if (this.way.status.textContent) this.tell(this.way.status.textContent, true); // it is none
         }
       } catch (error) {
-        this.tell(t("{message}.", { message: error.message }), true);
+        this.tell(t("{message}.", error), true);
       }
     }
 
@@ -191,7 +191,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
     /* Something that no file of weights tells, told by the reader. */
     async change(what) {
       const told = { ...this.told, ...what, asked: true };
-      if (this.file.size) await this.load(this.file, told).catch((error) => this.tell(t("{message}.", { message: error.message }), true));
+      if (this.file.size) await this.load(this.file, told).catch((error) => this.tell(t("{message}.", error), true));
     }
 
     stop() {

@@ -275,7 +275,8 @@
       lines.splice(rows.findIndex((one) => one.each), 0, h("tr", { role: "row" }, title));
       this.body.replaceChildren(...lines);
       const { parameters, macs } = total;
-      this.verdict.textContent = t("{parameters} parameters, {macs} MACs for one picture.", { parameters: short(parameters), macs: short(macs) });
+      this.verdict.textContent = t("{parameters} parameters, {macs} MACs for one picture.", {
+        parameters: short(parameters), macs: short(macs) });
       this.said.textContent = sentences(this.told(rows, total, was),
         t("In float32 its weights fill {size}B.", { size: short(4n * parameters) }));
       this.line.textContent = python(this.cfg);

@@ -131,7 +131,7 @@
       if (!numbers) return;
       const when = { tokens: t("before the first block"), pool: t("after the last norm") }[kind] ?? t("after block {l}", { l });
       what.textContent = t("{T} tokens {when}: a column each, of {D} numbers", { T, when, D });
-      tokens.setAttribute("aria-label", t("{textContent}, as colours; one below, as a table", { textContent: what.textContent }));
+      tokens.setAttribute("aria-label", t("{what}, as colours; one below, as a table", { what: what.textContent }));
       drawTokens();
     }
 

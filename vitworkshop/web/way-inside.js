@@ -39,7 +39,8 @@
 
   /* What the products alone do not say, by the rule that made a number. */
   const RULES = {
-    norm: ({ mean, deviation }) => t("The token's mean is {mean}, its deviation {deviation}.", { mean: written(mean), deviation: written(deviation) }),
+    norm: ({ mean, deviation }) => t("The token's mean is {mean}, its deviation {deviation}.", {
+      mean: written(mean), deviation: written(deviation) }),
     scores: ({ terms }) => t("Each number of the query is divided by √{n}, then times the key's.", { n: terms.length }),
     softmax: ({ row, most, sum }, i) => t("Here e to ({score} − {most}), the highest score of the row taken off, over a sum of "
       + "{sum}.", { score: written(row[i]), most: written(most), sum: written(sum) }),

@@ -1,4 +1,4 @@
-"""What scripts and exercises say in other languages than English: catalogues, kept by `python -m page.words update`."""
+"""What the book's code says in other languages than English: catalogues, kept by `python -m page.catalogue update`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import gettext
 from functools import cache
 from pathlib import Path
 
-__all__ = ["FOLDER", "table"]
+__all__ = ["CHOSEN", "FOLDER", "table"]
 
-# zh.po, which people write; zh.mo, which is read; zh.js.mo, what of it scripts say
-FOLDER = Path(__file__).parent
+CHOSEN = {"language": "en"}  # by `vl.language`
+FOLDER = Path(__file__).parent  # zh.po, which people write, and zh.mo, which is read
 
 
 @cache
-def table(language: str, ending: str = "") -> dict[str, str]:
+def table(language: str) -> dict[str, str]:
     """English -> another language, of each message that has a translation; where it counts, by the singular."""
-    with (FOLDER / f"{language}{ending}.mo").open("rb") as file:
+    with (FOLDER / f"{language}.mo").open("rb") as file:
         known = vars(gettext.GNUTranslations(file))["_catalog"]
     words = {key if isinstance(key, str) else key[0]: known[key] for key in known}
     return {english: said for english, said in words.items() if english}

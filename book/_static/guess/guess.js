@@ -9,7 +9,8 @@
 
   // Numbers, lists, True and False as Python writes them, with sums and products; null for anything else
   function read(text) {
-    let s = text.replace(/[，、；]/g, ",").replace(/（/g, "(").replace(/）/g, ")").replace(/[−–]/g, "-").replace(/(\d)(?: - |-)(?=\d)/g, "$1+-").replace(/(\d)_(?=\d)/g, "$1");
+    let s = text.replace(/[，、；]/g, ",").replace(/（/g, "(").replace(/）/g, ")")
+      .replace(/[−–]/g, "-").replace(/(\d)(?: - |-)(?=\d)/g, "$1+-").replace(/(\d)_(?=\d)/g, "$1");
     for (const sign of ["\\*\\*", "[*/]", "\\+"]) {
       const once = RegExp(`${NUMBER}\\s*(${sign})\\s*${NUMBER}`, "i");
       while (once.test(s)) s = s.replace(once, (_, a, doing, b) => DO[doing](+a, +b));

@@ -1,0 +1,81 @@
+"""Writes notebooks/, the chapters for who studies them; what was changed there stays as it is.
+
+    python -m tools.notebooks           (or: make lab, which opens them, too; with zh, they are Chinese)
+
+notebooks/.written.json holds the digest of each chapter as it was written. One that still has it is renewed; beside any
+other the new edition is laid as 05-attention.new.ipynb, and that is said. A file that is gone is written again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import nbformat
+
+from page import edition
+from page.address import ROOT, chapters
+from tools.plain import plain_notebook, text_of
+
+FOLDER = ROOT / "notebooks"
+
+
+def digest(text: str) -> str:
+    """By which a chapter is known again: its cells and what they printed, as opening it alone changes neither."""
+    try:
+        cells = nbformat.reads(text, 4).cells
+    except ValueError:  # no notebook any more
+        return text
+    seen = [(each.cell_type, each.source, each.get("outputs")) for each in cells]
+    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+
+
+def places(path: Path) -> Iterator[Path]:
+    """Where an edition may lie: its place, then 05-attention.new.ipynb, 05-attention.new2.ipynb and so on."""
+    yield path
+    for n in count(1):
+        yield path.with_suffix(f".new{n if n > 1 else ''}.ipynb")
+
+
+def put(path: Path, text: str) -> None:
+    """Writes a file; what breaks off leaves the old one."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(part, path)
+
+
+def renew(path: Path, text: str, written: dict[str, str]) -> Path | None:
+    """Puts a chapter where nothing of the reader's is lost; where it lies now, None if it was there before."""
+    new = digest(text)
+    for place in places(path):
+        there = digest(place.read_text("utf-8")) if place.exists() else None
+        if new in (there, there and written.get(place.name)):
+            written[place.name] = new
+            return None
+        if there in (None, written.get(place.name)):
+            put(place, text)
+            written[place.name] = new
+            return place
+
+
+def write(language: str, folder: Path) -> None:
+    """Writes the chapters, and says which lie beside a reader's own."""
+    folder.mkdir(exist_ok=True)
+    record = folder / ".written.json"
+    written = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    for path in chapters():
+        book = plain_notebook(edition.notebook(path, language), path.stem, language)
+        place = renew(folder / path.name, text_of(book), written)
+        if place and place.name != path.name:
+            print(f"{path.name} has your changes and stays; its new edition: {place}")
+    put(record, json.dumps(written, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    write(edition.chosen(sys.argv[1:]), FOLDER)
+    print(f"The chapters are in {FOLDER}.")
