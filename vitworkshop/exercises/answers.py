@@ -88,16 +88,18 @@ def limited() -> Iterator[None]:
             # once more, if the answer catches everything
             signal.setitimer(signal.ITIMER_REAL, 1, 1)
             if used > LIMIT:
-                says = Said(
-                    "still computing after {n} seconds, stopped: does a loop never end?",
-                    n=f"{LIMIT:g}",
+                raise TooLong(
+                    Said(
+                        "still computing after {n} seconds, stopped: does a loop never end?",
+                        n=f"{LIMIT:g}",
+                    )
                 )
-                raise TooLong(says)
-            says = Said(
-                "not done after {n} seconds, stopped: does it sleep, or wait for input?",
-                n=f"{PATIENCE:g}",
+            raise TooLong(
+                Said(
+                    "not done after {n} seconds, stopped: does it sleep, or wait for input?",
+                    n=f"{PATIENCE:g}",
+                )
             )
-            raise TooLong(says)
 
     before = signal.signal(signal.SIGALRM, look)
     left, every = signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
@@ -290,6 +292,17 @@ def bare(word: str) -> str:
     """A word without what does not matter: capitals, an article, quotes, a possessive, hyphens, spaces, a full stop."""
     word = re.sub(r"(?<=\w)['’]s\b|[\"'`‘’“”]", "", word.casefold()).strip(" \t\n,;.!?")
     return re.sub(r"^(the|an?|and)\s+|[\s,_-]", "", word)
+
+
+def parts_of(value: Any) -> dict[str, Any]:
+    """A value by the names of its parts; one alone has the name ""."""
+    return value if isinstance(value, dict) else {"": value}
+
+
+def spelling(values: list[Any]) -> dict[str, str]:
+    """The words of some values, bare, and as they are written."""
+    lists = [[value] if isinstance(value, str) else value for value in values]
+    return {bare(word): word for each in lists for word in each}
 
 
 def rounded(got: Any, want: Any, least: int = 3) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vitlib.checks import checked
-from vitworkshop.exercises.answers import can_limit
+from vitworkshop.exercises.answers import can_limit, parts_of
 from vitworkshop.exercises.engine import Exercise, Verdict, find, judge
 from vitworkshop.exercises.language import Said, say
 
@@ -41,22 +41,24 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
     if (parts and answer is not None) or [
         name for name in given if name not in expected
     ]:
-        says = say(
-            "expected {parts} by their names for exercise {exercise}, got {got}"
-            if expected
-            else "expected one answer for exercise {exercise}, got {got}",
-            parts=", ".join(expected),
-            exercise=exercise,
-            got=", ".join(map(str, given)),
+        raise ValueError(
+            say(
+                "expected {parts} by their names for exercise {exercise}, got {got}"
+                if expected
+                else "expected one answer for exercise {exercise}, got {got}",
+                parts=", ".join(expected),
+                exercise=exercise,
+                got=", ".join(map(str, given)),
+            )
         )
-        raise ValueError(says)
     if expected and not given and answer is not None:
-        says = say(
-            "expected the parts {parts} by their names, got {got}",
-            parts=", ".join(expected),
-            got=f"{answer!r:.60}",
+        raise ValueError(
+            say(
+                "expected the parts {parts} by their names, got {got}",
+                parts=", ".join(expected),
+                got=f"{answer!r:.60}",
+            )
         )
-        raise ValueError(says)
     if entry.inputs and not can_limit() and "limit" not in _SAID:
         _SAID.add("limit")
         print(
@@ -70,14 +72,9 @@ def check(exercise: str, answer: Any = None, **parts: Any) -> None:
 
 def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
     """Keep a guess; called without one, show the guess that was kept, and judge it."""
-    given = (
-        any(g is not None for g in guess.values())
-        if isinstance(guess, dict)
-        else guess is not None
-    )
-    if given:
+    if any(each is not None for each in parts_of(guess).values()):
         guess = _own(guess)
-        guesses = guess if isinstance(guess, dict) else {"": guess}
+        guesses = parts_of(guess)
         judged = judge(entry, guess).items()
         if formless := {
             part: verdict
@@ -93,9 +90,7 @@ def _keep(exercise: str, entry: Exercise, guess: Any) -> None:
         print(say("{exercise}: waiting for your guess", exercise=exercise))
     else:
         kept = _GUESSED[exercise]
-        _say(
-            exercise, judge(entry, kept), kept if isinstance(kept, dict) else {"": kept}
-        )
+        _say(exercise, judge(entry, kept), parts_of(kept))
 
 
 def _own(guess: Any) -> Any:
@@ -114,13 +109,14 @@ def _say(
     if guesses is None and len({str(v) for v in verdicts.values()}) == 1:
         verdicts = {"": next(iter(verdicts.values()))}
     for part, verdict in verdicts.items():
-        says = say(
-            "{part} (you guessed {guess}): {what}" if guesses else "{part}: {what}",
-            part=f"{exercise} {part}".strip(),
-            guess=f"{guesses.get(part)!r:.40}" if guesses else "",
-            what=str(verdict),
+        print(
+            say(
+                "{part} (you guessed {guess}): {what}" if guesses else "{part}: {what}",
+                part=f"{exercise} {part}".strip(),
+                guess=f"{guesses.get(part)!r:.40}" if guesses else "",
+                what=str(verdict),
+            )
         )
-        print(says)
 
 
 @checked
@@ -137,11 +133,12 @@ def hint(exercise: str) -> None:
     """
     hints = find(exercise).hints
     stage = _HINTED[exercise] = min(_HINTED.get(exercise, 0) + 1, len(hints))
-    says = say(
-        "{exercise}, hint {n} of {all}: {hint}",
-        exercise=exercise,
-        n=stage,
-        all=len(hints),
-        hint=Said(hints[stage - 1]),
+    print(
+        say(
+            "{exercise}, hint {n} of {all}: {hint}",
+            exercise=exercise,
+            n=stage,
+            all=len(hints),
+            hint=Said(hints[stage - 1]),
+        )
     )
-    print(says)

@@ -12,14 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitworkshop.exercises.answers import bare, plain, same, words
+from vitworkshop.exercises.answers import parts_of, plain, same, spelling, words
 from vitworkshop.exercises.engine import Exercise, fits, form, joined
 from vitworkshop.exercises.language import say
-
-
-def parts_of(value: Any) -> dict[str, Any]:
-    """A value by the names of its parts; one alone has the name ""."""
-    return value if isinstance(value, dict) else {"": value}
 
 
 def has_data(exercise: Exercise, part: str) -> bool:
@@ -71,11 +66,7 @@ def known_words(want: Any, values: list[Any]) -> dict[str, str]:
     """The words that may be answered, bare and as the book writes them; none if these are the answer itself."""
     if (right := words(want, want)) is None:
         return {}
-    known = {
-        bare(w): w
-        for value in values
-        for w in ([value] if isinstance(value, str) else value)
-    }
+    known = spelling(values)
     few = not isinstance(right, tuple) and not known.keys() - {right, *right}
     return (
         {} if few else dict(sorted(known.items(), key=lambda pair: pair[1].casefold()))

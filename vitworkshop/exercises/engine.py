@@ -25,12 +25,13 @@ from vitlib.checks import check_choice
 from vitworkshop.exercises.answers import (
     Outcome,
     TooLong,
-    bare,
     limited,
     outcome,
+    parts_of,
     plain,
     rounded,
     same,
+    spelling,
     words,
 )
 from vitworkshop.exercises.language import Said
@@ -157,10 +158,8 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
     """The verdict on each part of an answer; on the answer itself under the name ""."""
     if exercise.inputs:
         return {"": judge_function(exercise, answer)}
-    want = exercise.value
-    want, answer = (
-        (want, answer or {}) if isinstance(want, dict) else ({"": want}, {"": answer})
-    )
+    want = parts_of(exercise.value)
+    answer = {"": answer} if "" in want else answer or {}
     got = {part: form(exercise, answer.get(part), want[part]) for part in want}
     found = {
         part: judge_value(exercise, answer.get(part), *got[part], want[part])
@@ -168,7 +167,7 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
     }
     wrong, missed = [], not all(found.values())
     for sentences, value in exercise.mistaken if missed else ():
-        value = value if isinstance(value, dict) else {"": value}
+        value = parts_of(value)
         wrong.append(
             (
                 sentences,
@@ -267,23 +266,20 @@ def judge_mistake(
         return Verdict("named", said)
     if (right := words(want[part], want[part])) is not None:
         values = [want[part], *(value[part] for _, value, _ in wrong)]
-        known = {
-            bare(w): w
-            for value in values
-            for w in ([value] if isinstance(value, str) else value)
-        }
+        known = spelling(values)
         strange = sorted(({got} if isinstance(got, str) else set(got)) - {*known})
         if strange and (
             isinstance(right, tuple) or known.keys() - {right, *right}
         ):  # else they are the answer
-            spelled = {bare(w): w for w in ([raw] if isinstance(raw, str) else raw)}
             names = ", ".join(sorted(known.values(), key=str.casefold))
-            says = Said(
-                "unknown word “{word}”; the known ones are {known}",
-                word=spelled.get(strange[0], strange[0]),
-                known=names,
+            return Verdict(
+                "told",
+                Said(
+                    "unknown word “{word}”; the known ones are {known}",
+                    word=spelling([raw]).get(strange[0], strange[0]),
+                    known=names,
+                ),
             )
-            return Verdict("told", says)
         if isinstance(got, frozenset):  # in the book's spelling
             mine, theirs = (frozenset(known.get(w, w) for w in x) for x in (got, right))
             return Verdict("told", differ(mine, theirs, 0))
@@ -307,12 +303,14 @@ def judge_function(exercise: Exercise, answer: Any) -> Verdict:
     if answer is None or answer is ...:
         return Verdict("waiting")
     if not callable(answer):
-        says = Said(
-            "a class is asked for: give its name, without calling it"
-            if inspect.isclass(exercise.reference)
-            else "a function is asked for: give its name, without calling it"
+        return Verdict(
+            "told",
+            Said(
+                "a class is asked for: give its name, without calling it"
+                if inspect.isclass(exercise.reference)
+                else "a function is asked for: give its name, without calling it"
+            ),
         )
-        return Verdict("told", says)
     if said := misfit(exercise, answer):
         return Verdict("told", said)
     got: list[Outcome] = []
@@ -424,26 +422,32 @@ def told(
             and not first.where
             and "positional argument" in first.says
         ):
-            says = Said(
-                "it is called with ({names}): {says}",
-                names=", ".join(asked(exercise)),
-                says=first.says,
+            return Verdict(
+                "error",
+                Said(
+                    "it is called with ({names}): {says}",
+                    names=", ".join(asked(exercise)),
+                    says=first.says,
+                ),
             )
-            return Verdict("error", says)
-        says = Said(
-            "{error} at `{where}`, for {arguments}: {says}"
-            if first.where
-            else "{error}, for {arguments}: {says}",
-            arguments=arguments,
-            **vars(first),
+        return Verdict(
+            "error",
+            Said(
+                "{error} at `{where}`, for {arguments}: {says}"
+                if first.where
+                else "{error}, for {arguments}: {says}",
+                arguments=arguments,
+                **vars(first),
+            ),
         )
-        return Verdict("error", says)
     if want[i].error:
-        says = Said(
-            "for {arguments} an error should be raised, and none is",
-            arguments=arguments,
+        return Verdict(
+            "told",
+            Said(
+                "for {arguments} an error should be raised, and none is",
+                arguments=arguments,
+            ),
         )
-        return Verdict("told", says)
     if said := probed(exercise, exercise.cases[i], first.value, want[i].value):
         return Verdict("told", said)
     said = differ(first.value, want[i].value, exercise.tol)
