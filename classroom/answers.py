@@ -76,9 +76,9 @@ class Answers:
         places = [(i, text) for i, text in cells if bound.search(text)]
         if places:
             odd = ""
-            if len(places) > 1:
+            if sum(len(bound.findall(text)) for _, text in places) > 1:
                 numbers = " and ".join(str(i) for i, _ in places)
-                odd = f"{name} is defined in cells {numbers}, the last of which counts"
+                odd = f"{name} is defined more than once (cell {numbers}); the last one counts"
             return Found([(0, SET_UP), *cells], _shown(places[-1][1]), odd)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"

@@ -27,6 +27,7 @@ from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
 JOBS = 2  # students at a time
 DEVICE = re.compile(r"CUDA|NVIDIA|MPS|\b(?:cuda|mps|xpu)\b")
 UNCLEAR = {
+    "ended": "another cell may have ended it",
     "missing": "it cannot be run",
     "waiting": "it returns nothing, and is no stub",
 }
@@ -244,7 +245,7 @@ def left_out(ran: Ran) -> str:
 def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     """The verdict on what a process sent; nothing in it is trusted to have any form."""
     if ran.why:
-        return Verdict("stopped", ran.why)
+        return Verdict("stopped" if "stopped" in ran.why else "ended", ran.why)
     try:
         if ran.values[0]["there"] is not True:
             says = f"there is no function {task.name}; {left_out(ran)}"

@@ -10,7 +10,7 @@ from classroom.names import slug
 from classroom.sheet import table
 from vitlib.files import read_json, write_atomic, write_json
 
-FARED = {"right": "right", "named": "wrong", "told": "wrong", "error": "failed", "stopped": "stopped",
+FARED = {"right": "right", "named": "wrong", "told": "wrong", "error": "failed", "stopped": "stopped", "ended": "ended",
          "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "absent",
          "measured": "measured"}  # fmt: skip
 STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

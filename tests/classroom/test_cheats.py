@@ -138,7 +138,10 @@ def test_of_two_cells_for_a_task_the_last_counts():
     found = answers.code("1.1", "snake", lambda images, P: 0)
     assert [i for i, _ in found.cells] == [0, 2, 3, 7]
     assert found.text == last.strip()
-    assert found.odd == "snake is defined in cells 2 and 3, the last of which counts"
+    assert (
+        found.odd
+        == "snake is defined more than once (cell 2 and 3); the last one counts"
+    )
     assert [answers.words(number).text for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 
@@ -162,8 +165,8 @@ def test_no_reference_is_in_a_students_process(sandbox):
     own = [f"classroom{name}" for name in ("", ".cells", ".confine", ".wire")]
     assert [*ran.values[1]["value"]] == [
         *own,
-        "vitworkshop.exercises",
-        "vitworkshop.exercises.answers",
+        *(f"vitworkshop.exercises{name}" for name in ("", ".answers", ".language")),
+        "vitworkshop.words",  # what is said, in other languages
     ]
 
 
