@@ -58,14 +58,21 @@ def drop_icon_script(app) -> None:
 
 
 def name_bars(app) -> None:
-    """Makes the bar with the logo a landmark, and says the names of the others in the language of the pages."""
-    named = {
-        SIDEBAR: f'{SIDEBAR} role="complementary" aria-label="{t("The book")}"',
-        'aria-label="Main"': f'aria-label="{t("Main")}"',
-        'aria-label="Page"': f'aria-label="{t("Page")}"',
+    """Makes the bar with the logo a landmark; names that the theme has only in English are the book's."""
+    named = f'{SIDEBAR} role="complementary" aria-label="{t("The book")}"'
+    said = {
+        "Main": t("Main"),
+        "Page": t("Page"),
+        "Toggle primary sidebar": t("Toggle primary sidebar"),
+        "Toggle secondary sidebar": t("Toggle secondary sidebar"),
     }
-    bars = re.compile("|".join(named))
-    change_pages(app, lambda page: bars.sub(lambda bar: named[bar[0]], page))
+    bars = re.compile(rf'((?:aria-label|title)=")({"|".join(said)})(?=")')
+
+    def change(page: str) -> str:
+        page = page.replace(SIDEBAR, named)
+        return bars.sub(lambda bar: bar[1] + said[bar[2]], page)
+
+    change_pages(app, change)
 
 
 def is_wanted(file) -> bool:
