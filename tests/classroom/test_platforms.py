@@ -121,6 +121,7 @@ def read_by_hand(out, points):
     table(out / "hand.csv", [sheet.heads, *rows])
 
 
+@pytest.mark.sampled(3)
 def test_canvas_and_back(tmp_path, notebooks, capsys):
     zipped, roster = (
         packed(tmp_path / "submissions.zip", CANVAS, notebooks),
@@ -156,6 +157,7 @@ def test_canvas_and_back(tmp_path, notebooks, capsys):
         assert (before == now) == (names is CANVAS)
 
 
+@pytest.mark.sampled(3)
 def test_moodle_and_back(tmp_path, notebooks):
     zipped, roster = (
         packed(tmp_path / "all.zip", MOODLE, notebooks),
@@ -237,6 +239,7 @@ def test_without_a_roster_ids_are_the_platforms():
     }
 
 
+@pytest.mark.sampled(3)
 def test_one_notebook_of_two(tmp_path, notebooks, capsys):
     folder = tmp_path / "hw"
     folder.mkdir()
@@ -253,6 +256,7 @@ def test_one_notebook_of_two(tmp_path, notebooks, capsys):
     assert f"identical notebooks: {alike}\n" in said and "1237" not in said
 
 
+@pytest.mark.sampled(3)
 def test_on_a_platform_a_column_names_who_handed_in(tmp_path, notebooks):
     """Both have the points; a page has the one whose file it is; who handed in alone has their own."""
     zipped = packed(tmp_path / "hw.zip", MOODLE, notebooks)

@@ -470,6 +470,7 @@ def test_the_presets_are_healthy(name, seed):
     assert vl.doctor(*preset(name, seed), recipe=vl.RECIPES[name]) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", vl.list_pretrained())
 def test_the_books_models_are_healthy(name):
     model, card = vl.load_pretrained(name)

@@ -54,7 +54,7 @@ def test_right_answers_pass(number):
         assert kinds(entry, answer) == {"right"}, (other, judge(entry, answer))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @each
 def test_a_known_mistake_is_named(number):
     entry = ENTRIES[number]

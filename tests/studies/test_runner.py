@@ -191,6 +191,7 @@ def train(out) -> dict:
     return run_study("stems", lambda _: data, out, device="cpu", progress=False)
 
 
+@pytest.mark.sampled(3)
 @POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize(

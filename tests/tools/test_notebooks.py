@@ -170,6 +170,7 @@ def test_a_students_work_outlives_every_renewal(book, tmp_path, capsys):
     assert not renewed("fifth") and '"fifth"' in mine.read_text("utf-8")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["03"])
 def test_a_chapter_of_make_lab_runs_where_it_lies(number, tmp_path):

@@ -280,6 +280,7 @@ def test_the_picture_asked_for_last_is_shown(lab, tmp_path):
     assert run(lab, "e.picture") == "coffee"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["lab", "attention", "positions", "way", "microscope"])
 def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     """`vl.explore` shows the reader's own model and pictures in a frame of its own, without a file or a request."""

@@ -355,6 +355,7 @@ def test_the_curves_are_whole(name):
     assert final["n_test"] == (2_000 if card["dataset"] == "Drawn-10" else 10_000)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [1000, pytest.param(None, marks=pytest.mark.weekly)])
 @every_model
 def test_the_accuracy_is_reproduced(name, n):
