@@ -357,8 +357,11 @@ def never_ends(x):
     ],
 )
 def test_whatever_a_function_does_gets_a_sentence(answer, words, monkeypatch, capsys):
-    monkeypatch.setattr(judging, "PATIENCE", 30 if answer in (sleeps, spins) else 0.2)
-    monkeypatch.setattr(judging, "LIMIT", 0.2)
+    if "0.2 seconds" in words:  # the others may take what a busy machine takes
+        monkeypatch.setattr(
+            judging, "PATIENCE", 30 if answer in (sleeps, spins) else 0.2
+        )
+        monkeypatch.setattr(judging, "LIMIT", 0.2)
     assert words in said(TASK, answer)
     assert capsys.readouterr().out == ""
 
