@@ -18,7 +18,7 @@ from tqdm import tqdm
 from classroom.answers import Answers, Found
 from classroom.homework import Homework, Task, source
 from classroom.names import slug
-from classroom.sandbox import Ran, Sandbox
+from classroom.sandbox import STOPPED, Ran, Sandbox
 from classroom.submissions import File, Submission, find
 from vitlib.files import printable, read_json, write_json
 from vitworkshop.exercises.answers import Outcome, plain, same
@@ -245,7 +245,7 @@ def left_out(ran: Ran) -> str:
 def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
     """The verdict on what a process sent; nothing in it is trusted to have any form."""
     if ran.why:
-        return Verdict("stopped" if "stopped" in ran.why else "ended", ran.why)
+        return Verdict("stopped" if ran.why.endswith(STOPPED) else "ended", ran.why)
     try:
         if ran.values[0]["there"] is not True:
             says = f"there is no function {task.name}; {left_out(ran)}"

@@ -20,6 +20,7 @@ from classroom.wire import pack, unpack
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 10  # of computing, for the cells and all calls of a task
+STOPPED = ", stopped"  # how a verdict on time ends
 CHILD = [sys.executable, "-s", "-m", "classroom.child"]
 CAN_FORK = sys.platform == "linux"  # elsewhere a process is started for each task
 
@@ -168,9 +169,9 @@ def _environment(home: str) -> dict[str, str]:
 def _in_words(late: bool, slept: bool, code: int, seconds: int) -> str:
     """Why a process ended too early: its time for computing, or by the clock, or by itself."""
     if slept and not late:
-        return f"still running after {PATIENCE * seconds} seconds by the clock, stopped"
+        return f"still running after {PATIENCE * seconds} seconds by the clock{STOPPED}"
     if late and code:
-        return f"still running after {seconds} seconds of computing, stopped"
+        return f"still running after {seconds} seconds of computing{STOPPED}"
     if code < 0:
         with contextlib.suppress(ValueError):
             return f"its process crashed ({signal.Signals(-code).name})"

@@ -45,14 +45,6 @@ CALL = re.compile(rf"\btn?\(\s*({LITERAL}(?:\s*\+\s*{LITERAL})*)(?:,\s*({LITERAL
 Message = str | tuple[str, str]  # with its plural, where it counts
 
 
-def page_calls(module: str) -> Iterator[str]:
-    """What a module says."""
-    for node in ast.walk(ast.parse(module)):
-        match node:
-            case ast.Call(ast.Name("t"), [ast.Constant(str(text)), *_]):
-                yield text
-
-
 def messages(script: str) -> list[Message]:
     """What a script says."""
     found = []
@@ -73,8 +65,9 @@ def said() -> Iterator[tuple[str, Message]]:
             for message in messages(path.read_text("utf-8")):
                 yield name, message
     for path in sorted(ROOT.glob("page/*.py")):
-        for text in page_calls(path.read_text("utf-8")):
-            yield path.relative_to(ROOT).as_posix(), text
+        for call in calls(path.read_text("utf-8"), "t"):
+            for text in literals(call.args[0]):
+                yield path.relative_to(ROOT).as_posix(), text
     yield from data()
     for message in read():
         for name in KEPT & {name for name, _ in message.locations}:
@@ -92,7 +85,7 @@ def replies() -> Iterator[tuple[str, str]]:
     """What `vl.check` and `vl.hint` say: in calls of `Said` and `say`, tables, hints, sentences to known mistakes."""
     for path in sorted((ROOT / "vitworkshop/exercises").glob("*.py")):
         module = vars(import_module(f"vitworkshop.exercises.{path.stem}"))
-        found = reply_calls(path.read_text("utf-8"))
+        found = calls(path.read_text("utf-8"), "Said", "say")
         spoken = [each for call in found for each in literals(call.args[0])]
         for entry in module.get("EXERCISES", {}).values():
             spoken += [*entry.hints, *(words for *_, words in entry.mistakes)]
@@ -103,13 +96,12 @@ def replies() -> Iterator[tuple[str, str]]:
                 yield path.relative_to(ROOT).as_posix(), message
 
 
-def reply_calls(source: str) -> list[ast.Call]:
-    """The calls of `Said` and `say`, as they stand one below the other."""
+def calls(source: str, *names: str) -> list[ast.Call]:
+    """The calls of these functions, as they stand one below the other."""
     found = [
         node
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", "") in ("Said", "say")
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names
     ]
     return sorted(found, key=lambda call: call.lineno)
 

@@ -31,7 +31,8 @@ def test_a_script_is_read_whatever_stands_around_its_calls():
 
 def test_a_module_is_read_and_says_its_words_in_the_language_that_is_chosen():
     module = 'x = t("{n} more, "\n  "{m} minutes", n=t("f")) + t(x) + u("g")'
-    assert set(catalogue.page_calls(module)) == {"{n} more, {m} minutes", "f"}
+    read = [catalogue.literals(call.args[0]) for call in catalogue.calls(module, "t")]
+    assert {text for texts in read for text in texts} == {"{n} more, {m} minutes", "f"}
     said = [words.t("{n} more, {m} minutes", n=2, m=30), words.t("{none} such")]
     words.speak("zh")
     try:
@@ -81,7 +82,7 @@ def test_what_is_filled_in_is_filled_in_in_chinese():
 def test_what_exercises_say_is_found_in_their_source(path):
     """A message with values stands in its call, or no catalogue can hold it; texts without may come from a table."""
     wrong = []
-    for call in catalogue.reply_calls(path.read_text("utf-8")):
+    for call in catalogue.calls(path.read_text("utf-8"), "Said", "say"):
         message = call.args[0]
         if (
             any(each.arg for each in call.keywords)

@@ -50,6 +50,21 @@ def test_every_variant_is_run_with_one_seed_before_any_with_another(tmp_path, on
     assert run(tmp_path) == result and calls(tmp_path) == ORDER
 
 
+def test_a_run_that_diverges_does_not_keep_the_others_from_running(tmp_path, one):
+    def diverge(study, variant, seed, job):
+        if variant == "a":
+            raise FloatingPointError("the loss became nan")
+        return run_toy(study, variant, seed, job)
+
+    one(run=diverge)
+    said = "a, seed 0: the loss became nan; a, seed 1: the loss became nan"
+    with pytest.raises(FloatingPointError, match=said):
+        run(tmp_path)
+    result = read_json(tmp_path / "stems.json", "")
+    assert [(row["variant"], row["seed"]) for row in result["runs"]] == ORDER[1::2]
+    assert not result["finished"]
+
+
 def test_progress_is_a_line_a_run(tmp_path, one, capsys):
     run(tmp_path, progress=True)
     lines = capsys.readouterr().out.splitlines()

@@ -53,23 +53,29 @@ def run_study(
         progress: Whether to show bars and lines.
 
     Raises:
+        FloatingPointError: If a loss was no longer a number, after all other runs.
         ValueError: If the folder holds runs of another kind, or of another machine where runs are compared.
     """
     study, folder = find(name), folder_of(name, out)
     header, job = prepare(name, study, load or load_dataset, folder, device, progress)
     with lock(folder):
         runs = begun(study, header, folder / f"{name}.json")
+        failed = {}  # trial -> why
         while True:
-            done, order = {trial_of(row) for row in runs}, trials(study, runs)
-            left = [trial for trial in order if trial not in done]
-            result = header | result_of(study, runs, finished=not left)
+            done = {*failed, *map(trial_of, runs)}
+            left = [trial for trial in trials(study, runs) if trial not in done]
+            result = header | result_of(study, runs, not (left or failed))
             write_json(folder / f"{name}.json", result)
             if not left:
-                return result
-            variant, seed = left[0]
-            check_machine(study, runs, left[0], header["hardware"])
+                break
+            variant, seed = trial = left[0]
+            check_machine(study, runs, trial, header["hardware"])
             began = time.monotonic()
-            rows = study.run(study, variant, seed, job)
+            try:
+                rows = study.run(study, variant, seed, job)
+            except FloatingPointError as error:  # this one will never end, others will
+                failed[trial] = f"{variant}, seed {seed}: {error}"
+                continue
             known = {
                 "variant": variant,
                 "changes": study.variants[variant],
@@ -85,6 +91,9 @@ def run_study(
                     f"{len(left) - 1} more runs",
                     flush=True,
                 )
+    if failed:
+        raise FloatingPointError("; ".join(failed.values()))
+    return result
 
 
 def prepare(
