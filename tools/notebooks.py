@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator
 from itertools import count
@@ -21,6 +20,7 @@ import nbformat
 from page import edition
 from page.address import ROOT, chapters
 from tools.plain import plain_notebook, text_of
+from vitlib.files import read_json, write_atomic, write_json
 
 FOLDER = ROOT / "notebooks"
 
@@ -42,23 +42,18 @@ def places(path: Path) -> Iterator[Path]:
         yield path.with_suffix(f".new{n if n > 1 else ''}.ipynb")
 
 
-def put(path: Path, text: str) -> None:
-    """Writes a file; what breaks off leaves the old one."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(part, path)
-
-
 def renew(path: Path, text: str, written: dict[str, str]) -> Path | None:
     """Puts a chapter where nothing of the reader's is lost; where it lies now, None if it was there before."""
     new = digest(text)
     for place in places(path):
-        there = digest(place.read_text("utf-8")) if place.exists() else None
+        there = None
+        if place.exists():
+            there = digest(place.read_text("utf-8", errors="replace"))
         if new in (there, there and written.get(place.name)):
             written[place.name] = new
             return None
         if there in (None, written.get(place.name)):
-            put(place, text)
+            write_atomic(place, text.encode())
             written[place.name] = new
             return place
 
@@ -67,15 +62,18 @@ def write(language: str, folder: Path) -> None:
     """Writes the chapters, and says which lie beside a reader's own."""
     folder.mkdir(exist_ok=True)
     record = folder / ".written.json"
-    written = json.loads(record.read_text("utf-8")) if record.exists() else {}
+    written = read_json(record, "delete it") if record.exists() else {}
     for path in chapters():
         book = plain_notebook(edition.notebook(path, language), path.stem, language)
         place = renew(folder / path.name, text_of(book), written)
         if place and place.name != path.name:
             print(f"{path.name} has your changes and stays; its new edition: {place}")
-    put(record, json.dumps(written, indent=1) + "\n")
+    write_json(record, written)
 
 
 if __name__ == "__main__":
-    write(edition.chosen(sys.argv[1:]), FOLDER)
+    try:
+        write(edition.chosen(sys.argv[1:]), FOLDER)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     print(f"The chapters are in {FOLDER}.")

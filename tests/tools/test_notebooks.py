@@ -168,6 +168,13 @@ def test_a_students_work_outlives_every_renewal(book, tmp_path, capsys):
     assert before == {path: path.read_text("utf-8") for path in before}
     mine.unlink()
     assert not renewed("fifth") and '"fifth"' in mine.read_text("utf-8")
+    mine.write_bytes(b"\xff\xfe no notebook")
+    renewed("sixth")
+    assert mine.read_bytes() == b"\xff\xfe no notebook"
+    (folder / ".written.json").write_text("{")
+    with pytest.raises(ValueError, match="written.json is damaged.*; delete it"):
+        renewed("seventh")
+    assert mine.read_bytes() == b"\xff\xfe no notebook"
 
 
 @pytest.mark.sampled(3)
