@@ -87,6 +87,17 @@ def test_what_carries_no_mark_is_counted(text):
     assert edition.chinese(text, {}) == (text, 1)
 
 
+def test_a_page_leads_to_its_other_language_where_there_is_one():
+    found = {
+        path.stem: f'href="../zh/book/{path.name}"' in path.read_text("utf-8")
+        for path in HTML.glob("book/*.html")
+    }
+    if not found:
+        pytest.skip("needs the built book: make book")
+    chinese = (HTML / "zh").exists()
+    assert not [page for page, leads in found.items() if leads != chinese]
+
+
 def test_labels_are_exchanged_and_all_else_in_an_output_stays():
     svg = "<svg><style>* {{loss}}</style><text x='1'>{}</text><text>{} &amp; q</text></svg>"
     table = "| {} | *{}* |\n| --- | --- |\n| q loss | `loss` |"
