@@ -1,6 +1,6 @@
 """Writes class/: what a class gets of the chapters, and what its teacher gets beside them.
 
-    python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGE=zh)
+    python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGES=zh)
 
 Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at
 the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
