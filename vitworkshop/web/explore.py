@@ -71,6 +71,18 @@ FAR = [
     "microscope-trust.js",
     "way-far.js",
 ]
+# in the frame, which may not reach the notebook; and in the notebook
+TELLS = """const explorer = document.body.firstElementChild;
+new ResizeObserver(() => {
+  const height = Math.ceil(explorer.getBoundingClientRect().height);
+  if (height) parent.postMessage({ height }, "*");
+}).observe(explorer);"""
+FITS = """{
+  const frame = document.currentScript.previousElementSibling;
+  addEventListener("message", ({ source, data }) => {
+    if (source === frame.contentWindow) frame.style.height = `${Number(data.height)}px`;
+  });
+}"""
 FIRST = "cifar10-photo"  # what is shown where no model is given
 
 
@@ -87,6 +99,7 @@ class Explorer:
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" title="Explorer of a Vision Transformer" '
             'style="border:0;width:100%;height:900px" sandbox="allow-scripts allow-downloads"></iframe>'
+            f"<script>{FITS}</script>"
         )
 
 
@@ -225,6 +238,7 @@ def _frame(
         f"window.vitHere = {json.dumps([*files, *made])};",
         *made.values(),
         *((SCRIPTS / file).read_text(encoding="utf-8") for file in files),
+        TELLS,
     ]
     scripts = "\n".join(f"<script>{part}</script>" for part in parts)
     attributes = [f'{name}="{html.escape(value)}"' for name, value in told.items()]
