@@ -8,7 +8,7 @@ from importlib import import_module
 
 CONCERNS = (
     "address api map numbers beside exercises guess typography drawings chapters cards search theme explorers "
-    "language"
+    "language preview"
 )
 
 

@@ -4,8 +4,8 @@
     python -m page.address ""                              takes the address away again
 
 The command writes what is stored in files: the setting itself, the Colab set-up cell of every notebook, and the
-README's links between `<!-- links -->` and `<!-- /links -->`. Running it twice changes nothing. Launch buttons, Open
-Graph tags and the site map follow from the setting when the book is built.
+README's links between `<!-- links -->` and `<!-- /links -->`. Running it twice changes nothing. Launch buttons, the
+addresses in Open Graph tags and the site map follow from the setting when the book is built.
 """
 
 from __future__ import annotations
@@ -206,11 +206,7 @@ def use_address(app, config) -> None:
         "launch_buttons": colab,
     }
     options |= {"use_repository_button": True, "use_issues_button": True}
-    config.html_baseurl = config.ogp_site_url = pages_url(url) + "zh/" * (
-        config.language == "zh_CN"
-    )
-    config.ogp_social_cards = {"enable": False}
-    config.ogp_image = f"{pages_url(url)}_static/cover.png"
+    config.html_baseurl = pages_url(url) + "zh/" * (config.language == "zh_CN")
     config.sitemap_url_scheme = "{link}"
 
 
@@ -226,7 +222,6 @@ def fetch_by_address(app, docname: str, source: list[str]) -> None:
 def setup(app) -> None:
     """Follows the setting before the theme reads its own."""
     if read_url():
-        app.setup_extension("sphinxext.opengraph")
         app.setup_extension("sphinx_sitemap")
     app.connect("config-inited", use_address, priority=0)
     app.connect("source-read", fetch_by_address)

@@ -9,21 +9,13 @@ without scripts, by keyboard, by a search in the page.
 
 from __future__ import annotations
 
-import html
 import re
 
 from docutils import nodes
 from sphinx_exercise.nodes import solution_node
 
-from page.edition import HAN
 from page.lengths import DIFFICULTY
-from page.search import text_of
 from page.words import t
-
-DESCRIPTIONS = {
-    "search": lambda: t("Search the book, section by section."),
-    "genindex": lambda: t("Every name that the book defines, from A to Z."),
-}
 
 
 class details(nodes.General, nodes.Element):
@@ -63,7 +55,7 @@ def number_heading(app, doctree, docname: str) -> None:
 
 
 def name_page(app, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Names the tab and the pages before and after; a page is described by its first paragraph, its promise."""
+    """Names the tab, and the pages before and after."""
     number = number_of(pagename)
     if number and doctree is not None:
         context["title"] = f"{number} {context['title']}"
@@ -78,24 +70,6 @@ def name_page(app, pagename: str, templatename: str, context: dict, doctree) -> 
                 **context[way],
                 "title": f"{number_of(other)} {context[way]['title']}",
             }
-    first = (
-        next(doctree.findall(nodes.paragraph), None) if doctree is not None else None
-    )
-    said = DESCRIPTIONS.get(pagename, str)
-    text = shorten(text_of(first)) if first is not None else said()
-    tags = context.get("metatags", "")
-    if text and 'name="description"' not in tags:
-        context["metatags"] = (
-            f'{tags}\n<meta name="description" content="{html.escape(text)}" />'
-        )
-
-
-def shorten(text: str, most: int = 160) -> str:
-    """The text, cut between words if it is longer than `most` characters."""
-    cut = (
-        text[: most - 1] if re.search(HAN, text) else text[: most - 1].rsplit(" ", 1)[0]
-    )
-    return text if len(text) <= most else cut.rstrip(",;:，；：、") + "…"
 
 
 def fold_glance(app, doctree, docname: str) -> None:

@@ -284,8 +284,26 @@ def test_something_is_alive(path):
     assert alive or page.find(class_="guess") or page.select("a[href*='way.html#way']")
 
 
-def test_the_front_door_leads_to_the_title_page():
-    assert f"{toc_pages()[0]}.html" in (HTML / "index.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("site", ["", "zh/"])
+def test_the_front_door_leads_to_the_title_page(site):
+    front = soup(f"{site}index")
+    assert front.a["href"] == f"{toc_pages()[0]}.html"
+    assert front.html["lang"] == ("zh-CN" if site else "en")
+    assert front.title.get_text() == front.a.get_text() != ""
+
+
+@page
+def test_a_link_to_it_shows_something(name):
+    """Its title, which names the book once, its promise, and a picture that is there."""
+    read = soup(name)
+    tags = {
+        tag.get("property"): tag["content"] for tag in read.select("meta[property]")
+    }
+    assert tags["og:title"] and tags["og:description"]
+    if not read_url():
+        assert (HTML / f"{name}.html").parent.joinpath(tags["og:image"]).is_file()
+    assert read.title.get_text().count("Patch by Patch") == 1
+    assert len(read.select("meta[name=viewport]")) == 1
 
 
 @page

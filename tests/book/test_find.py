@@ -8,7 +8,7 @@ pytest.importorskip("sphinx_exercise")
 from docutils import nodes
 from sphinx import addnodes
 
-from page import cards, chapters, search
+from page import cards, chapters, preview, search
 
 
 def linked(
@@ -194,6 +194,6 @@ def test_only_chapters_have_numbers(docname, number):
 
 
 def test_a_description_is_cut_between_words():
-    assert chapters.shorten("x" * 160) == "x" * 160
-    assert chapters.shorten("one two, " * 40, 16) == "one two, one…"
-    assert chapters.shorten("one two, " * 40, 13) == "one two…"
+    assert preview.shorten("x" * 160) == "x" * 160
+    assert preview.shorten("one two, " * 40, 16) == "one two, one…"
+    assert preview.shorten("one two, " * 40, 13) == "one two…"

@@ -2,15 +2,17 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("sphinx_exercise")
+from docutils import nodes
 from sphinx.application import Sphinx
 
-from page import search
+from page import preview, search
 
-EXTENSIONS = "chapters typography cards search theme"
+EXTENSIONS = "chapters typography cards search theme preview"
 PAGES = {
     "index": """
         Small book
@@ -260,12 +262,39 @@ def test_chapters_bear_their_numbers(read):
     assert "<h1>Key concepts</h1>" in read("book/key-concepts")
 
 
-def test_a_page_describes_itself_with_its_first_paragraph(read):
-    assert (
-        '<meta name="description" content="Build “it” from a token &amp; a query." />'
-        in read("book/05-attention")
+def tags_of(page: str) -> dict[str, str]:
+    """What stands in the head, by name; each once."""
+    found = re.findall(r'<meta (?:name|property)="([^"]*)" content="([^"]*)"', page)
+    assert len(dict(found)) == len(found), found
+    return dict(found)
+
+
+def test_a_link_shows_a_title_a_promise_and_a_picture(read):
+    page = read("book/05-attention")
+    tags, promise = tags_of(page), "Build “it” from a token &amp; a query."
+    assert tags["description"] == tags["og:description"] == promise
+    assert tags["og:title"] == "05 Attention"
+    assert tags["og:image"] == f"../_static/{preview.still('en').name}"
+    assert "og:url" not in tags, "the book has no address"
+    assert tags_of(read("search"))["og:description"] == (
+        "Search the book, section by section."
     )
-    assert 'content="Search the book, section by section."' in read("search")
+    assert tags_of(read("genindex"))["og:image"].startswith("_static/")
+
+
+def test_a_page_without_text_is_described_by_the_book():
+    root = nodes.document(None, None)
+    root += nodes.paragraph("", "The promise.")
+    env = SimpleNamespace(get_doctree=lambda name: root)
+    app = SimpleNamespace(config=SimpleNamespace(root_doc="index"), env=env)
+    assert preview.describe(app, "_modules/vitlib", None) == "The promise."
+
+
+@pytest.mark.parametrize("tags", [1, 3])
+def test_a_viewport_is_said_once(tags):
+    said = '<meta name="viewport" content="width=device-width"/>'
+    page = f"<head>{said * tags}<title>05</title></head>"
+    assert preview.REPEATED.sub("", page) == f"<head>{said}<title>05</title></head>"
 
 
 def test_equations_and_exercises_are_numbered_in_their_chapter(read):

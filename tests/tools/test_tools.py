@@ -276,7 +276,10 @@ def test_buttons_follow_the_address(project):
     colab = (
         "https://colab.research.google.com/github/org/repo/blob/main/book/01-toy.ipynb"
     )
-    for expected in (colab, f'href="{URL}"', 'property="og:url"'):
+    site = address.pages_url(URL)
+    picture = f'property="og:image" content="{site}_static/'
+    page = f'property="og:url" content="{site}book/01-toy.html"'
+    for expected in (colab, f'href="{URL}"', picture, page):
         assert expected in html, expected
     assert (
         project / "_build/html/sitemap.xml"

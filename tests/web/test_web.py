@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from browsing import needs_browser
-from PIL import Image
+from PIL import Image, ImageOps
 from safetensors.torch import save_file
 from web_pages import explorer, page, run, tiny_model
 
@@ -156,6 +156,21 @@ def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
             )
 
 
+REFUSED = {  # what it holds, and what is said of it; a phone's picture may bear any name
+    "empty.png": (b"", "is empty"),
+    "text.png": (b"no picture", "no picture that the browser can read"),
+    "cut.webp": (b"RIFF\x99\0\0\0WEBPEXIF\x09", "no picture that the browser can read"),
+    "phone.jpg": (
+        b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
+        "is HEIC, which this browser cannot",
+    ),
+    "scan.tif": (
+        b"II*\0\x08\0\0\0",
+        "is TIFF, which this browser cannot read: save it as",
+    ),
+}
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> dict[str, str]:
     """One picture in many forms, as readers have them."""
@@ -172,6 +187,8 @@ def files(tmp_path_factory) -> dict[str, str]:
         "photo.webp": (wide, {"quality": 80}),
         "grey.png": (wide.convert("L"), {}),
         "turned.jpg": (wide, {"exif": turned}),
+        "turned.png": (wide, {"exif": turned}),
+        "turned.webp": (wide, {"exif": turned, "lossless": True}),
         "clear.png": (clear, {}),
         "small.png": (photo.resize((20, 31)), {}),
         "panorama.jpg": (photo.resize((12000, 300)), {}),
@@ -183,8 +200,8 @@ def files(tmp_path_factory) -> dict[str, str]:
     }
     for name, (picture, options) in forms.items():
         picture.save(folder / name, **options)
-    (folder / "empty.png").write_bytes(b"")
-    (folder / "text.png").write_text("no picture")
+    for name, (content, _) in REFUSED.items():
+        (folder / name).write_bytes(content)
     return {path.name: str(path) for path in folder.iterdir()}
 
 
@@ -244,18 +261,38 @@ def test_a_picture_can_be_dropped_or_pasted(lab, kind):
     check_own_picture(lab, vl.sample_image("coffee", 32))
 
 
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_webp_is_turned_as_pillow_turns_it(lab, turn):
+    """No browser is asked: some follow the EXIF of a WebP, some do not."""
+    upright, data, exif = (
+        Image.new("RGB", (24, 36), "white"),
+        io.BytesIO(),
+        Image.Exif(),
+    )
+    upright.paste("red", (0, 0, 12, 12))
+    upright.paste("blue", (12, 12, 24, 24))
+    exif[0x0112] = turn
+    upright.save(data, "WEBP", lossless=True, exif=exif)
+    wanted = np.asarray(ImageOps.exif_transpose(Image.open(data)).convert("RGB"))
+    url = "data:image/webp;base64," + base64.b64encode(data.getvalue()).decode()
+    found = lab.evaluate(
+        """url => fetch(url).then(answer => answer.blob()).then(blob =>
+            window.vitPictures.bytes(blob, 24, (rgba, w, h) => [h, w, ...rgba]))""",
+        url,
+    )
+    rgba = np.array(found[2:]).reshape(*found[:2], 4)
+    assert rgba[..., :3].tolist() == wanted.tolist()
+
+
 def test_own_pictures_get_the_packages_answer(lab, tmp_path, files):
     """What is no picture is refused in a sentence, and the last one stays."""
     choose = lab.locator("vit-lab input[type=file]")
-    for name in files.keys() - {"empty.png", "text.png"}:
+    for name in files.keys() - REFUSED.keys():
         run(lab, "e.picture = null")
         choose.set_input_files(files[name])
         check_own_picture(lab, vl.load_image(readable(files[name], tmp_path), 32))
     found = run(lab, "e.result.probs")
-    for name, says in (
-        ("empty.png", "is empty"),
-        ("text.png", "no picture that the browser can read"),
-    ):
+    for name, (_, says) in REFUSED.items():
         choose.set_input_files(files[name])
         lab.get_by_text(says).wait_for()
         assert run(lab, "e.result.probs") == found

@@ -82,6 +82,18 @@ def stroke(tab, first: int, last: int, steps: int, button: str = "left") -> None
     tab.mouse.up(button=button)
 
 
+@pytest.mark.parametrize(
+    ("painted", "gone"), [([], range(64)), (range(64), []), (range(9), range(9, 64))]
+)
+def test_where_nothing_is_left_no_answer_is_called_the_same(lab, painted, gone):
+    state = {"painted": [*painted], "removed": [*gone]}
+    run(lab, f"e.set({json.dumps(state)})")
+    assert "nothing of the picture is left" in told(lab)
+    assert "still" not in told(lab) and "changed its mind" not in told(lab)
+    run(lab, "e.set({ painted: [], removed: [...Array(63).keys()] })")
+    assert "nothing" not in told(lab)
+
+
 @pytest.mark.parametrize("steps", [1, 20])
 def test_a_stroke_leaves_no_gaps_and_is_one_step(lab, steps):
     """However fast; the right button rubs nothing."""

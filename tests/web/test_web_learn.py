@@ -188,7 +188,10 @@ def test_a_run_ends_with_a_sentence_and_is_kept_in_a_link(browser, tmp_path):
         said = r"Of the first 64 pictures: with everything .+ \(after 1 step\), without .+; chance 25\u00a0%."
         assert re.fullmatch(said, run(tab, "e.said.textContent"))
         tab.get_by_role("button", name="Start", exact=True).press("Enter")
-        tab.get_by_role("button", name="picture 3, ").click(delay=300)  # while it runs
+        shown = tab.get_by_role("button", name="picture 3, ")
+        right = run(tab, "vitTasks.classes.count[e.pictures.labels[2]]")
+        assert shown.locator("b").inner_text() == right, "beside a cross, too"
+        shown.click(delay=300)  # while it runs
         tab.locator("vit-learn .grid > button >> nth=5").click(delay=300)
         assert run(tab, "e.watch") == {"picture": 2, "patch": 5}
         tab.get_by_role("button", name="Done").wait_for(timeout=600_000)

@@ -101,7 +101,7 @@ def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(
     with opened(browser, tmp_path, "avg") as tab:
         tab.get_by_role("button", name="Tokens").press("Enter")
         tab.get_by_role("button", name="Tokens").press("ArrowRight")
-        assert tab.locator("h3").last.inner_text() == "4 of 8: Block 0"
+        assert tab.locator(".title").first.inner_text() == "4 of 8: Block 0"
         assert (
             run(tab, "e.shadowRoot.activeElement.getAttribute('aria-label')")
             == "Block 0"
@@ -154,6 +154,17 @@ def test_what_is_erased_spreads_from_block_to_block(browser, tmp_path):
         assert "nobody reads" in tab.locator(".telling").inner_text()
         tab.get_by_role("button", name="Start again").click()
         assert run(tab, "e.changes(e.stages[4])") is None
+
+
+def test_what_is_pressed_stays_under_the_thumb(browser, tmp_path):
+    """Whatever a stage says; and it is large enough for a thumb."""
+    with opened(browser, tmp_path, "avg", width=390) as tab:
+        box = tab.get_by_role("button", name="Next", exact=True).bounding_box
+        first = box()
+        assert first["height"] >= 44
+        for stage in range(run(tab, "e.stages.length")):
+            run(tab, f"e.step({stage})")
+            assert box() == first, stage
 
 
 def test_play_goes_on_by_itself_and_stops_where_the_reader_goes(browser, tmp_path):

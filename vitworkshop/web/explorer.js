@@ -13,8 +13,8 @@
       color: var(--ink); container-type: inline-size; display: block; margin: 1.5rem 0;
       font: 0.95rem/1.45 var(--pst-font-family-base, system-ui, sans-serif); }
     .view { border: 1px solid var(--rule); border-radius: 0.6rem; padding: 1rem; }
-    h3 { font-size: 1.05rem; margin: 0 0 0.6rem; }
     p { margin: 0 0 0.6rem; }
+    .title { font-size: 1.05rem; font-weight: 600; }
     .row { align-items: center; display: flex; flex-wrap: wrap; gap: 0.4rem; margin-bottom: 0.7rem; }
     .sides { display: grid; gap: 1rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); }
     .pair > div { display: grid; gap: 0; grid-row: span 2; grid-template: subgrid / minmax(0, 1fr); }
@@ -162,6 +162,7 @@
   const slider = (label, min, max, step, value, oninput) =>
     h("input", { type: "range", "aria-label": label, min, max, step, value, oninput });
   const note = (...text) => h("p", { class: "note" }, ...text);
+  const title = (...text) => h("p", { class: "title" }, ...text); // no heading: what stands around it has those
 
   /* Words, the longest first. */
   const byLength = (texts) => [...texts].sort((a, b) => b.length - a.length);
@@ -407,6 +408,6 @@
   window.vitExplorer = {
     VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, folded, grid, h, keeps, large, linked, note,
     onArrows, paint, pair, passed, percent, place, pointer, range, sample, select, sentences, setPressed, sides, slider, squares,
-    terms, upper,
+    terms, title, upper,
   };
 })();

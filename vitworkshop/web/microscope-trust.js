@@ -3,7 +3,7 @@
 (() => {
   "use strict";
 
-  const { button, h, note, paint, percent, range, sentences, squares } = window.vitExplorer;
+  const { button, h, note, paint, percent, range, sentences, squares, title } = window.vitExplorer;
   // orders: t("last block") t("another picture's map") t("centre") t("pixel variance") t("random"); t("your picture")
   const OWN = ["last block", "rollout"], RANDOM = range(3).map((i) => `random ${i}`);
   const DASHES = ["", "6 3", "2 2", "8 3 2 3", "4 4", "1 3"];
@@ -40,13 +40,13 @@
   window.vitTrust = (scope) => {
     const result = h("div"), save = button(t("Save as one HTML file"), () => keep()), start = button(t("Measure"), () => measure());
     save.hidden = true;
-    const node = h("div", { class: "trust" }, h("h3", {}, t("How far to trust its attention")),
+    const node = h("div", { class: "trust" }, title(t("How far to trust its attention")),
       note(t("Patches are rubbed out, those first that a map calls important. The sooner the answer is lost, the better the map "
         + "says what counts: the smaller the area under its curve. Some 60 forward passes.")), h("div", { class: "row" }, start, save), result);
 
     async function measure() {
-      const { lab, model, way } = scope, { N, shown, wanted } = way, { standardise } = window.vitPictures;
-      const name = ["coffee", "astronaut"].find((one) => one !== way.picture), tell = way.given.tell;
+      const { lab, model, way } = scope, { N, picture, shown, wanted } = way, { standardise } = window.vitPictures;
+      const name = ["coffee", "astronaut"].find((one) => one !== picture), tell = way.given.tell;
       const other = standardise(await way.full(name, window.vitExplorer.sample(name)), way.recipe);
       const { RANKINGS: { centre, variance }, shuffled } = window.vitRankings;
       const blind = { centre: centre(way), "pixel variance": variance(way),
@@ -55,7 +55,7 @@
       try {
         const measuring = scope.measuring = lab.ask("trust", { pixels: wanted.pixels, other, blind }, (share) =>
           tell(t("Measuring …, {share}", { share: percent(share) })));
-        show(await measuring, way, model, shown);
+        show(await measuring, way, model, picture, shown);
         tell("");
       } catch (error) {
         tell(error.message === "stopped" ? t("Stopped.") : t("{message}.", error));
@@ -63,7 +63,7 @@
       start.disabled = false;
     }
 
-    function show({ curves, even, sinks, k, unread, maps }, way, { name, classes }, shown) {
+    function show({ curves, even, sinks, k, unread, maps }, way, { name, classes }, of, shown) {
       const three = RANDOM.map((one) => curves[one]), areas = three.map(({ area }) => area), spread = Math.max(...areas) - Math.min(...areas);
       const random = { area: areas.reduce((a, b) => a + b) / 3, points: three[0].points.map((_, i) => three.reduce((sum, one) => sum + one.points[i] / 3, 0)) };
       const all = { ...Object.fromEntries(Object.entries(curves).filter(([one]) => !RANDOM.includes(one))), random }, picture = paint(shown);
@@ -75,9 +75,9 @@
       });
       const list = (n, heads) => (!heads.length ? n : t("{n} ({heads})", { n,
         heads: heads.slice(0, 12).map(([l, head]) => `${l}.${head}`).join(", ") + (heads.length > 12 ? ", …" : "") }));
-      const answer = classes.length ? t("Its answer: {answer}, {share}.", { answer: classes[k], share: percent(way.first.probs[k]) })
+      const answer = classes.length ? t("Its answer: {answer}, {share}.", { answer: classes[k], share: percent(random.points[0]) })
         : t("It has no head; measured is the cosine of the picture's vector with what it was.");
-      result.replaceChildren(h("p", {}, sentences(t("{name}, {picture}.", { name, picture: t(way.picture) }), answer,
+      result.replaceChildren(h("p", {}, sentences(t("{name}, {picture}.", { name, picture: t(of) }), answer,
         ...verdict(all, spread), t("One picture says little of a model: try more."))),
         h("div", { class: "figures" }, h("figure", {}, image(picture, t("The picture")),
           h("figcaption", {}, t("the picture"))), drawn, plot(all)),

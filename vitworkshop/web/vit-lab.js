@@ -386,6 +386,9 @@
     turn(probs) {
       const { classes } = this.model, [was, now] = [this.before, probs].map(argmax);
       const first = `${classes[was]} ${percent(this.before[was])}`, share = percent(probs[now]);
+      const { painted, removed } = this.state;
+      if (new Set([...painted, ...removed]).size === this.N)
+        return t("nothing of the picture is left, and what it says now ({now} {share}) rests on nothing", { now: classes[now], share });
       return now === was ? t("still {first} → {share}", { first, share })
         : t("it changed its mind, {first} → {now} {share}", { first, now: classes[now], share });
     }

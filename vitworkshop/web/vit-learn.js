@@ -174,10 +174,11 @@
         h("span", { class: ["first", "second"][i] }, `${i ? " - -" : "—"} ${name}`)), ` ···\u00a0${t("chance")}`);
       this.cells = range(SHOWN).map((p) => {
         const spans = this.runs.map(() => keeps(h("span"), ...classes.map((name) => `✗ ${name}`)));
-        const truth = h("span", { class: "silent" }), names = this.runs.map(() => h("span", { class: "silent" }));
+        const truth = h("b"), names = this.runs.map(() => h("span", { class: "silent" }));
         const onclick = () => this.look({ picture: p });
         const said = spans.flatMap((one, i) => [names[i], one]);
-        const node = h("button", { type: "button", onclick }, this.picture(p), truth, ...said);
+        const node = h("button", { type: "button", onclick }, this.picture(p),
+          h("span", { class: "silent" }, t("picture {n}, ", { n: p + 1 })), truth, ...said);
         return { node, truth, names, spans };
       });
       this.eight.replaceChildren(...this.cells.map(({ node }) => node));
@@ -278,7 +279,7 @@
       this.drawCurves();
       this.cells.forEach(({ node, truth, names, spans }, p) => {
         const label = this.pictures.labels[p];
-        truth.textContent = t("picture {n}, {what}", { n: p + 1, what: classes[task][label] });
+        truth.textContent = classes[task][label];
         this.runs.forEach(({ name, now }, i) => {
           const said = now?.answers[p], right = said === label;
           names[i].textContent = now ? t("; {name}: ", { name }) : "";

@@ -96,7 +96,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
     /* Files, whatever they are: what the weights need is read before them, the picture after them. */
     async give(files, beside = {}) {
       const is = (mark) => files.filter(({ name, type }) => mark.test(name) || mark.test(type)), jsons = is(/\.json$/i);
-      const pictures = is(/^image\/|\.(png|jpe?g|webp|avif|gif|svg)$/i), rest = files.filter((one) => ![...jsons, ...pictures].includes(one));
+      const pictures = is(/^image\/|\.(png|jpe?g|webp|avif|gif|svg|bmp|hei[cf]|tiff?)$/i), rest = files.filter((one) => ![...jsons, ...pictures].includes(one));
       this.said.classList.remove("wrong");
       try {
         const told = window.vitForeign.tell(beside);

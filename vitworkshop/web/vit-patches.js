@@ -7,7 +7,7 @@
 
   const {
     VitExplorer, button, clamp, clauses, h, large, note, onArrows, paint, percent, pointer, range, select, sentences, sides,
-    slider, terms,
+    slider, terms, title,
   } = window.vitExplorer;
 
   const SIZE = 224, C = 3, CLASSES = 1000;
@@ -107,13 +107,13 @@
         this.verdict,
         h("div", { class: "stage" }, // what patches fly over
           sides([this.picture.node], [note(t("The patch, enlarged")), this.patch.node, this.address]),
-          h("h3", {}, t("The sequence")),
+          title(t("The sequence")),
           note(t("Its tokens side by side, made narrow to fit. "), this.notAll),
           this.tokens.node, this.near, this.flying),
-        h("h3", {}, t("The token: one row of numbers")),
+        title(t("The token: one row of numbers")),
         note(t("Pixel after pixel of the patch; of each, red, green and blue. "), this.pixelsOnly),
         this.numbered.node, this.numbers,
-        h("h3", {}, t("What it costs")),
+        title(t("What it costs")),
         h("div", { class: "row" }, h("label", {}, t("in "), this.model)), this.costs);
       this.cut(this.P);
       this.show("astronaut", photos.astronaut, false);

@@ -7,7 +7,7 @@ window.vit.script("vit-lab.js").then(() => {
   "use strict";
 
   const {
-    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sentences, sides, upper,
+    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sentences, sides, title, upper,
   } = window.vitExplorer;
 
   const VitLab = customElements.get("vit-lab");
@@ -24,7 +24,6 @@ window.vit.script("vit-lab.js").then(() => {
 
   class VitWay extends VitLab {
     static style = `${VitLab.style}
-      .telling { min-height: 3em; }
       .stages { display: flex; gap: 2px; list-style: none; margin: 0 0 0.7rem; padding: 0; }
       .stages li { flex: 1 1 0; min-width: 0; }
       .stages button { background: none; border: 0; border-radius: 0; border-top: 5px solid var(--rule);
@@ -32,7 +31,7 @@ window.vit.script("vit-lab.js").then(() => {
       .stages .passed button { border-color: color-mix(in srgb, var(--accent) 45%, var(--ground)); }
       .stages button[aria-current] { border-color: var(--accent); font-weight: 700; }
       .stages small { color: var(--warm); display: block; font-weight: 400; }
-      @container (max-width: 560px) { .stages :is(span, small) { display: none; } .telling { min-height: 6em; } }
+      @container (max-width: 560px) { .stages :is(span, small) { display: none; } .turns button { min-height: 44px; } }
       .primary { background: var(--accent); border-color: var(--accent); color: var(--ground); font-weight: 600;
         padding-inline: 1.1rem; }
       .grid > .followed[aria-pressed] { box-shadow: inset 0 0 0 3px var(--warm), inset 0 0 0 4.5px #fff; z-index: 1; }
@@ -49,7 +48,7 @@ window.vit.script("vit-lab.js").then(() => {
       this.stages = [["photo", t("Photo")], ["patches", t("Patches")], ["tokens", t("Tokens")],
         ...range(L).map((l) => ["block", t("Block {l}", { l }), l]),
         ["pool", this.readsCls ? "CLS" : t("Mean")], ...(this.model.classes.length ? [["answer", t("Answer")]] : [])].map(([kind, name, l]) => ({ kind, name, l }));
-      [this.heading, this.words] = [h("h3"), h("p", { class: "telling" })];
+      [this.heading, this.words] = [title(), h("p", { class: "telling" })];
       this.steps = this.stages.map((_, at) => button("", () => this.step(at)));
       const list = h("ol", { class: "stages", "aria-label": t("Stages of the forward pass") },
         this.steps.map((one) => h("li", {}, one)));
@@ -59,10 +58,11 @@ window.vit.script("vit-lab.js").then(() => {
       this.play = button("", () => (this.playing ? this.pause() : this.start()));
       this.play.className = "primary";
       this.drawing = window.vitDrawing(this);
-      const row = h("div", { class: "row" }, this.play, this.back, this.next);
+      const row = h("div", { class: "row turns" }, this.back, this.next, this.play);
       this.inside = window.vitInside(this);
       this.panels = [this.toolbox(), this.lens(), this.inside, this.foot()];
-      this.view.append(this.heading, this.words, list, row, this.drawing.node, ...this.panels.map((panel) => panel.node), picker);
+      // what may grow is below what is pressed
+      this.view.append(this.heading, list, row, this.words, this.drawing.node, ...this.panels.map((panel) => panel.node), picker);
       this.follow();
     }
 

@@ -23,7 +23,7 @@
     .strips canvas.second { border-color: var(--accent); }
     .strips:has(:nth-child(3)) canvas { height: 0.7rem; }
     .number:not(:empty) { background: var(--back); border-radius: 0.5rem; margin: 0.8rem 0; padding: 0.8rem 1rem; }
-    .number h4 { font-size: 1rem; margin: 0 0 0.3rem; }
+    .number .title { margin: 0 0 0.3rem; }
     .number button { background: none; border: 0; border-radius: 2px; color: inherit; font-size: inherit; min-height: 0;
       padding: 0 2px; text-decoration: underline dotted; }
     .crumbs { font-size: 0.85rem; }
@@ -118,7 +118,7 @@
       if (!exists(way, at)) return;
       whole = false;
       await way.set({ open: further ? [...way.state.open, at] : [at] }, { keep: false });
-      if (further) panel.querySelector("h4").focus();
+      if (further) panel.querySelector(".title").focus();
       else panel.scrollIntoView({ block: "nearest" });
     }
 
@@ -182,7 +182,7 @@
       const line = [...(terms.length ? [first] : []), ...plus].flatMap(({ what, value: add, from }, k) =>
         [k ? (add < 0 ? " − " : " + ") : "", `${t(what)} `, part(written(k ? Math.abs(add) : add), from)]);
       const chapter = h("a", { href: page.replace("#", ".html#") }, t("Chapter {n} explains it", { n: page.slice(0, 2) }));
-      panel.append(h("p", { class: "crumbs" }, path.flatMap(crumb)), h("h4", { tabindex: "-1" }, upper(called(at))),
+      panel.append(h("p", { class: "crumbs" }, path.flatMap(crumb)), h("p", { class: "title", tabindex: "-1" }, upper(called(at))),
         h("p", {}, t("{says}: ", { says: upper(says) }), h("i", {}, formula), t(". ") + (RULES[rule]?.(made, at[2]) ?? "")),
         h("div", { class: "terms" }, products), few.length < terms.length ? more : "",
         h("p", { class: "sum" }, ...line, " = ", h("b", {}, written(value))),
