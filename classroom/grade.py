@@ -33,8 +33,8 @@ UNCLEAR = {
 }
 # ways to a function that do not name it
 ROUNDABOUT = (
-    r"\b(?:getattr|getmembers|vars|globals|attrgetter|methodcaller|exec|eval|import_module|pickle|"
-    r"CompilationUnit|__\w+__)\b"
+    r"\b(?:getattr|getmembers|get_objects|vars|globals|attrgetter|methodcaller|exec|(?<!\.)eval|builtins|"
+    r"import_module|pickle|CompilationUnit|(?<!def )__(?!init__)\w+__)\b"
 )
 CODE = sorted(Path(__file__).parent.glob("*.py"))  # by which it is graded
 # references share PyTorch's random numbers, so one verdict is made at a time

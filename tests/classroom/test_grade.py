@@ -222,6 +222,14 @@ def test_points_for_nothing_are_no_points_for_what_comes_later(tmp_path):
     assert grades[0]["total"] == "12" and "that got 2" in " ".join(said)
 
 
+def test_of_several_rows_for_one_answer_the_last_counts_and_it_is_told(tmp_path):
+    words = HAND + "ann.ipynb,1.5,1,,\nANN.ipynb,1.5,2,,\nann.ipynb,1.1,2,,\n"
+    said, grades, _ = written(tmp_path, row(), words=words)
+    assert grades[0]["task 1.5"] == "2"
+    told = "in hand.csv, several rows with points for ann.ipynb {}: the last counts"
+    assert told.format("1.5") in said and told.format("1.1") not in said
+
+
 def test_nobody_is_lost(tmp_path):
     people = "name;id;with\nÄnne;=1+1;\nBen;02;\nCleo;3;\nDora;4;02\n"
     rows = [row("=1+1"), row("02"), row("eve")]
