@@ -97,6 +97,7 @@ def work(answers: int) -> None:
     with os.fdopen(0, "rb") as file:
         cells, name, cases, seconds = next(unpack(file.read(), models=True))
     torch.set_num_threads(1)
+    vl.seed_everything(0)
     room = sys.modules["__main__"] = types.ModuleType("__main__")
     end, until = time.process_time() + seconds, time.monotonic() + PATIENCE * seconds
     failed: list[tuple[int, *Failure]] = []

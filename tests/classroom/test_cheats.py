@@ -218,6 +218,28 @@ def test_ordinary_lines_run_and_what_cannot_is_told_in_words(sandbox):
     assert ran.values[1]["value"] == 1 and not ran.why
 
 
+PASSING = """
+raise ValueError({"a", "b", "c", "d", "e"})
+raise ValueError(object())
+open(os.path.expanduser("~/none"))
+raise ValueError(random.random(), np.random.rand(), torch.rand(1))
+def snake(*a): raise ValueError(object())
+"""
+
+
+def test_what_is_told_is_the_same_in_every_run(sandbox):
+    cells = ["import os, random, torch, numpy as np", *PASSING.strip().splitlines()]
+    told = []
+    for room in (sandbox, Sandbox()):
+        with contextlib.closing(room):
+            ran = room.run([*enumerate(cells, 1)], TASK.name, HIDDEN.cases)
+        failed = {"failed": ran.values[0]["failed"][3:]}
+        verdict = grade.judged(TASK, HIDDEN, ran)
+        told.append((grade.left_out(ran), grade.left_out(Ran([failed])), verdict.says))
+    assert told[0] == told[1] and "object at …>" in told[0][0] and told[0][1]
+    assert "object at …>" in told[0][2]
+
+
 def test_nothing_is_left_running(sandbox):
     verdict(sandbox, "def snake(*a):\n    while True: pass", seconds=1)
     children = ["ps", "--ppid", str(sandbox._process.pid)]
