@@ -83,12 +83,7 @@ class Answers:
             odd = ""
             if sum(len(bound.findall(text)) for _, text in places) > 1:
                 numbers = " and ".join(str(i) for i, _ in places)
-                where = (
-                    f"in cells {numbers}"
-                    if len(places) > 1
-                    else f"twice in cell {numbers}"
-                )
-                odd = f"{name} is defined {where}, the last of which counts"
+                odd = f"{name} is defined more than once (cell {numbers}): the last counts"
             return Found([(0, SET_UP), *cells], _shown(places[-1][1]), odd)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"

@@ -68,8 +68,14 @@ def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
                     f"look again: the answer is another than the one that got {old[-1]}"
                 )
             if key in row.open and not fits:
-                told = {"student": row.key, "name": row.name, "task": f"task {key}"}
-                new.append(told | {"answer": mark})
+                new.append(
+                    {
+                        "student": row.key,
+                        "name": row.name,
+                        "task": f"task {key}",
+                        "answer": mark,
+                    }
+                )
     lines = [*sheet.rows, *new]
     rows = [[line.get(column, "") for column in sheet.columns] for line in lines]
     write_atomic(path, table([sheet.heads, *rows], sheet.delimiter))

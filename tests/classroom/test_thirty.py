@@ -43,7 +43,7 @@ DEEDS = {
     "sleeping": (deed(PATIENT), "still running after"),
     "leaving": (deed("os._exit(0)"), "ended early"),
     "leaving-badly": (deed("os._exit(3)"), "exit code 3"),
-    "segfault": (deed("ctypes.string_at(0)"), "SIGSEGV"),
+    "segfault": (deed("ctypes.string_at(0)"), "Segmentation fault"),
     "memory": (deed("x = bytearray(8 * 10**9)"), "MemoryError"),
     "forks": (deed(FORKS), "PermissionError"),
     "threads": (deed("while True: threading.Thread(target=time.sleep, args=(99,)).start()"), "thread|running"),
