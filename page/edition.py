@@ -35,7 +35,7 @@ TITLED = "admonition|dropdown|exercise|tab-item|warning|tip|note|important"
 CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *(?P=fence)$"
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
-MARK = "English"
+MARK = "in English"
 BANNER = "{n} parts of this page have no translation, or their English has changed: they are in English, with a mark."
 TITLE = re.compile(r"((?:title|caption): (?:\d\d )?)(.*)")  # in the table of contents
 SHARED = (
@@ -179,7 +179,7 @@ def languages() -> list[str]:
     known = {"en", *(each.parent.name for each in BOOK.glob("*/config.yml"))}
     if not wanted or wanted - known:
         raise SystemExit(
-            f"LANGUAGES: expected some of {', '.join(sorted(known))}; got {' '.join(wanted)!r}"
+            f"LANGUAGES: expected some of {', '.join(sorted(known))}; got {','.join(sorted(wanted))!r}"
         )
     return sorted(wanted, key=lambda each: (each != "en", each))
 
