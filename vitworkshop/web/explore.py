@@ -22,7 +22,6 @@ from vitworkshop.web.export import (
     dialect_script,
     given_script,
     imagenet_script,
-    lab_results_script,
     photographs,
     photos_script,
     samples_script,
@@ -109,7 +108,7 @@ def explore(
     images: UInt8[Tensor, "n 3 H W"] | None = None,
     classes: Sequence[str] | None = None,
     kind: str = "lab",
-    **settings: str | int,
+    **settings: str | bool,
 ) -> Explorer:
     """The ViT lab, or another explorer, in a notebook: the reader's own model, on raw images, run by the browser.
 
@@ -169,15 +168,14 @@ def explore(
         f"{name}.js": script,
         f"scores-{name}.js": scores_script(name, model, pictures) if scored else "",
         "samples.js": samples_script(pictures),
-        # what only the book's photographs have
-        "lab-results.js": lab_results_script(known=images is None),
+        "lab-results.js": "window.vitLab = { models: {} };",
         "photos.js": photos_script() if images is None and kind == "way" else "",
     }
     told |= {"model": name, **_listed(pictures)}
     return _frame(f"vit-{kind}", told, EXPLORERS[kind], made)
 
 
-def _told(kind: str, settings: dict[str, str | int]) -> dict[str, str]:
+def _told(kind: str, settings: dict[str, str | bool]) -> dict[str, str]:
     """Settings as a page's tag has them."""
     forms = SETTINGS.get(kind, {})
     for name, value in settings.items():
