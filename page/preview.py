@@ -65,7 +65,7 @@ def introduce(app, pagename: str, templatename: str, context: dict, doctree) -> 
     """Puts into a page's head what a link to it shows; a page that is named as the book is named once."""
     base, book = app.config.html_baseurl, context["docstitle"]
     title = Markup(context.get("title") or book).striptags()
-    if title == book:
+    if context.get("title") == book:
         context["docstitle"] = ""
     says = describe(app, pagename, doctree)
     picture = still("zh" if app.config.language == "zh_CN" else "en")
