@@ -9,7 +9,6 @@ import pytest
 import torch
 from browsing import built, needs_browser, opened, sampled_pages, show, unscripted
 
-import vitlib as vl
 from page.address import ROOT
 from page.browser import HTML
 from tools.build import toc_pages

@@ -1,4 +1,4 @@
-"""The title page's first screen in the built book: in one view, also without scripts and on paper, and what it dares."""
+"""The title page's first screen in the built book: in one view, without scripts and on paper too, and what it dares."""
 
 import re
 
@@ -41,7 +41,8 @@ def test_what_stands_in_the_page_is_what_comes_alive(title):
 
 @pytest.mark.parametrize(("width", "height"), VIEWS)
 def test_all_is_in_one_view(browser, width, height):
-    with opened(browser, TITLE, width, height) as (tab, _):
+    with opened(browser, TITLE, width) as (tab, _):
+        tab.set_viewport_size({"width": width, "height": height})
         tab.wait_for_selector("vit-first[data-ready]")
         parts = [".photo", ".answer", ".tokens", ".reads", ".scrub", ".says", ".hands"]
         assert max(tab.evaluate(BOTTOMS, parts)) <= height
