@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from jupyter_cache import get_cache
 from samples import is_drawn
 
 import vitlib as vl
-from tools import build, recorded, refresh
+from tools import build, chapter, recorded, refresh
 from tools.depends import code_of, depends_on
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -249,6 +251,27 @@ def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, 
     assert not refresh.refresh(good), (
         "a notebook that changed since it ran is not refreshed"
     )
+
+
+def test_a_chapter_without_a_built_book_is_asked_all_but_its_page(
+    tmp_path, monkeypatch, capsys
+):
+    asked = []
+
+    def run(command, env, **_):
+        asked.append((command, env))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(chapter, "HTML", tmp_path)
+    monkeypatch.setattr(chapter, "run_notebooks", lambda paths: True)
+    monkeypatch.setattr(chapter, "store", lambda paths: [])
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(sys, "argv", ["chapter", "05"])
+    assert chapter.main() == 0
+    command, environment = asked[-1]
+    assert "tests/book/test_book.py" in command and environment["NO_PAGE"]
+    assert "tests/book/test_browser.py" not in command
+    assert "Its page was not asked: make book" in capsys.readouterr().out
 
 
 def test_every_page_is_written_anew_when_the_set_of_languages_changes(monkeypatch):
