@@ -19,6 +19,11 @@ from vitlib.files import printable
 SECTION = re.compile(r"^#+[ \t]*(\d\.\d)\b", re.M)
 LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 FORM = re.M | re.X
+# what holds the place of an answer, in code
+OPEN = re.compile(
+    r"(?<!\w)(?:\.\.\.|pass|return(?: None)?|raise NotImplementedError\b[^#\n]{0,99})[ \t]*(?:# yours)?$",
+    re.M,
+)
 NOTHING = " \t\r\n….*_:#>-–—"
 # a function that does nothing yet, and whatever gives a name a value
 # (bounded and possessive: a student's text may be made to hold them up)
@@ -78,12 +83,7 @@ class Answers:
             odd = ""
             if sum(len(bound.findall(text)) for _, text in places) > 1:
                 numbers = " and ".join(str(i) for i, _ in places)
-                where = (
-                    f"in cells {numbers}"
-                    if len(places) > 1
-                    else f"twice in cell {numbers}"
-                )
-                odd = f"{name} is defined {where}, the last of which counts"
+                odd = f"{name} is defined more than once (cell {numbers}): the last counts"
             return Found([(0, SET_UP), *cells], _shown(places[-1][1]), odd)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
@@ -127,7 +127,9 @@ class Answers:
             return Found([], text, f"not in its place; is it in cell {cells}?")
         gone = not any(re.match(place, text) for text in self.whole)
         return Found(
-            odd="its place is gone, and nothing was found instead" if gone else ""
+            odd="its place is gone or was changed, and no answer was found"
+            if gone
+            else ""
         )
 
 
@@ -138,7 +140,8 @@ def digest(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split())
+    """A cell's text, however it is spaced, and whatever holds an answer's place."""
+    return " ".join(OPEN.sub("", text).split())
 
 
 def _shown(text: str) -> str:

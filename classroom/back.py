@@ -1,7 +1,8 @@
 """What goes back to Canvas or Moodle: one zip, in it the platform's own table with the points, and students' pages.
 
 The pages are called as the upload of feedback wants them: Canvas's reads the numbers of a student and of a file in the
-name, Moodle's the number before "assignsubmission". Both pass over the table, which is imported by itself.
+name, Moodle's the number before "assignsubmission". Both pass over the table, which is imported by itself. Source:
+Canvas's infer_comment_context_from_filename and GradebookImporter, Moodle's importziplib.php and importgradeslib.php.
 """
 
 import csv
@@ -22,7 +23,7 @@ CANVAS = ("student", "id", "sis user id", "sis login id", "section")
 def write_back(
     path: Path, work: Homework, rows: list[Row], roster: Roster, pages: dict[str, str]
 ) -> None:
-    """Write the zip. Whoever still waits for a person has an empty cell, and no page."""
+    """Write the zip. Of whoever still waits for a person the cell stays as it is, and there is no page."""
     head = {"canvas": work.name, "moodle": "Grade"}[roster.platform]
     done = {row.key: row for row in rows if row.points is not None}
     table = io.StringIO()
@@ -49,7 +50,7 @@ def _table(
     if not place and not canvas:
         got = ", ".join(sheet.heads)
         raise ValueError(
-            f"expected a column {head} in Moodle's worksheet, got {got}; call it so"
+            f"expected a column {head} in Moodle's worksheet, got {got}; download it with Moodle in English"
         )
     keep = [name for name in sheet.columns if not canvas or name in (*CANVAS, place)]
     keep += [] if place else [head]
@@ -57,8 +58,8 @@ def _table(
     yield [heads.get(name, name) for name in keep]
     for row in sheet.rows:
         person = done.get(row.get("key", ""))
-        points = f"{person.points:g}" if person else ""
-        if "key" not in row:  # Canvas's row of what a task is worth
-            row["student"] = f"    {row['student']}"
-            points = row.get(place) or str(most)
+        # an empty cell would take away what Canvas has, also that somebody is excused
+        points = f"{person.points:g}" if person else row.get(place, "")
+        if row.get("student") == "Points Possible":
+            points = points or str(most)
         yield [points if name in (place, head) else row[name] for name in keep]

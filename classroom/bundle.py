@@ -1,7 +1,7 @@
 """Writes class/bundle-PLATFORM.zip, from which a class starts without a network, and class/pages.zip for readers.
 
     python -m classroom.bundle          (or: make bundle; on Linux without a GPU: make bundle TORCH=cpu)
-    python -m classroom.bundle zh       its chapters are Chinese (make bundle LANGUAGE=zh)
+    python -m classroom.bundle zh       its chapters are Chinese (make bundle LANGUAGES=en,zh)
 
 In it: the built book, the students' chapters, and wheels of all that they import, for this computer's system and
 Python. Options go to `pip download`.

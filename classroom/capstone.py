@@ -34,7 +34,7 @@ from vitlib.files import write_json
 from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
 
-PARAMETERS, MACS, BYTES = 400_000, 40_000_000, 1_000_000
+PARAMETERS, MACS = 400_000, 40_000_000
 FILES = re.compile(r"\.(safetensors|json)$", re.I)
 # pictures on which models are compared; from where on a person is asked
 PROBES, SAME = 1000, 0.6
@@ -44,8 +44,8 @@ TASK = f"""# Capstone: the best ViT in a small budget
 
 Train a ViT by `vitlib` on Drawn-10's training pictures (10 classes, 3 × 32 × 32). It has at most {PARAMETERS:,}
 parameters and {MACS:,} multiply-accumulates a picture (`vl.count_macs`). Hand in a folder, or a zip of it, with the two
-files that `vl.save_pretrained` writes, NAME.safetensors (at most {BYTES:,} bytes) and NAME.json. Your teacher measures
-its accuracy on pictures that nobody has seen. Of {POINTS} points you get none up to an accuracy of {NONE:.0%} and all
+files that `vl.save_pretrained` writes, NAME.safetensors and NAME.json. Your teacher measures its accuracy on pictures
+that nobody has seen. Of {POINTS} points you get none up to an accuracy of {NONE:.0%} and all
 from {ALL:.0%} on. What the card says of accuracy or training is not read.
 
 Train from a seed of your own, for by one recipe and one seed two of you have one model. Models are compared by what
@@ -148,7 +148,6 @@ def _model(files: list[File]) -> tuple[Any, bytes]:
     with torch.device("meta"):  # shapes alone: a card costs no memory
         parameters = count_parameters(build_model(config))
     for name, most, value in (
-        ("bytes", BYTES, len(raw)),
         ("parameters", PARAMETERS, parameters),
         ("multiply-accumulates a picture", MACS, count_macs(config)),
     ):

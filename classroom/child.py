@@ -37,7 +37,7 @@ MEMORY, DISK, FILES = 1_500_000_000, 16_000_000, 500  # bytes, bytes, a number
 def serve(judge: socket.socket) -> None:
     """Wait for tasks; fork a process for each, watch it and tell how it ended."""
     while True:
-        raw, streams, *_ = socket.recv_fds(judge, 65536, 3)
+        raw, streams, *_ = socket.recv_fds(judge, 65536, 2)
         if not raw:
             return
         job = json.loads(raw)
@@ -47,11 +47,9 @@ def serve(judge: socket.socket) -> None:
                 os.setsid()
                 open_still = _enter(job["folder"], job["seconds"])
                 os.write(tells, json.dumps(open_still).encode())
-                for number, stream in enumerate(
-                    streams
-                ):  # the request, what it prints, results
-                    os.dup2(stream, (0, 1, 3)[number])
-                os.dup2(1, 2)
+                asked, results = streams
+                os.dup2(asked, 0)
+                os.dup2(results, 3)
                 os.closerange(4, 65536)
                 work(3)
             finally:
@@ -97,6 +95,7 @@ def work(answers: int) -> None:
     with os.fdopen(0, "rb") as file:
         cells, name, cases, seconds = next(unpack(file.read(), models=True))
     torch.set_num_threads(1)
+    vl.seed_everything(0)
     room = sys.modules["__main__"] = types.ModuleType("__main__")
     end, until = time.process_time() + seconds, time.monotonic() + PATIENCE * seconds
     failed: list[tuple[int, *Failure]] = []

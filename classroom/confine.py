@@ -64,9 +64,7 @@ SYSTEM = (
     "/etc/localtime",
     "/etc/fonts",
     "/dev/urandom",
-)
-# PyTorch asks which instructions there are
-SYSTEM += (
+    # PyTorch asks which instructions there are
     "/proc/cpuinfo",
     "/sys/devices/system/cpu",
 )
@@ -84,14 +82,9 @@ def confine(
         return ALL_OPEN
     import resource  # which Windows lacks
 
-    statm = Path("/proc/self/statm")
-    size = (
-        int(statm.read_text().split()[0]) * resource.getpagesize()
-        if statm.exists()
-        else 0
-    )
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
     limits = {"CPU": seconds, "FSIZE": disk, "CORE": 0, "NOFILE": 64, "MEMLOCK": 0}
-    limits |= {"AS": size + memory} if size else {}
+    limits["AS"] = pages * resource.getpagesize() + memory
     for name, most in limits.items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -104,8 +97,7 @@ def confine(
     libc.syscall(
         {"x86_64": 126, "aarch64": 91}.get(platform.machine(), -1), header, none
     )
-    open_still = [] if size else ["too much memory"]
-    open_still += [] if _landlock(libc, folder, readable, writes) else ["files outside"]
+    open_still = [] if _landlock(libc, folder, readable, writes) else ["files outside"]
     return open_still + ([] if _seccomp(libc) else ["the network", "other processes"])
 
 
@@ -128,17 +120,16 @@ def check_out_of_reach(*paths: Path) -> None:
 def _own_disk(libc: ctypes.CDLL, folder: Path, size: int, files: int) -> bool:
     """Mount a file system in memory on the folder, seen by this process alone, and gone with it."""
     user, group = os.getuid(), os.getgid()
+    said = {
+        "setgroups": "deny",
+        "uid_map": f"{user} {user} 1",
+        "gid_map": f"{group} {group} 1",
+    }
     if libc.unshare(0x10020000):  # CLONE_NEWUSER and CLONE_NEWNS
         return False
     try:
-        for name, said in (
-            ("setgroups", "deny"),
-            ("uid_map", user),
-            ("gid_map", group),
-        ):
-            Path("/proc/self", name).write_text(
-                said if said == "deny" else f"{said} {said} 1"
-            )
+        for name, text in said.items():
+            Path("/proc/self", name).write_text(text)
     except OSError:
         return False
     how = f"size={size},nr_inodes={files},mode=700".encode()

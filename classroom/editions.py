@@ -1,6 +1,6 @@
 """Writes class/: what a class gets of the chapters, and what its teacher gets beside them.
 
-    python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGE=zh)
+    python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGES=zh)
 
 Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at
 the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
@@ -88,23 +88,17 @@ def student(notebook: dict) -> dict:
 def teacher(notebook: dict, notes: str) -> dict:
     """A chapter with its solutions, what there is to say of it, and what its checks know."""
     cells, told = [], {"notes": notes}
+    below = ["notes"]
     for cell in notebook["cells"]:
-        numbers = (
-            CALL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else []
-        )
-        said = (
-            {number: known(number) for number in numbers if number not in told}
-            if cells
-            else told
-        )
-        remarks = [
-            (f"teacher-{name.replace('.', '-')}", text) for name, text in said.items()
-        ]
-        more = [
-            {"cell_type": "markdown", "id": id, "metadata": {}, "source": text}
-            for id, text in remarks
-        ]
-        cells, told = [*cells, cell, *more], told | said
+        if cell["cell_type"] == "code":
+            numbers = dict.fromkeys(CALL.findall("".join(cell["source"])))
+            below = [number for number in numbers if number not in told]
+            told |= {number: known(number) for number in below}
+        cells.append(cell)
+        for name in below:
+            about = {"id": f"teacher-{name.replace('.', '-')}", "metadata": {}}
+            cells.append(about | {"cell_type": "markdown", "source": told[name]})
+        below = []
     return notebook | {"cells": cells}
 
 
@@ -112,11 +106,10 @@ def known(number: str) -> str:
     """What an exercise's check knows: mistakes, as changes of the right answer, with what is said to each; hints."""
     entry = engine.find(number)
     given = entry.cases[0] if entry.cases else ()
-    told = (
-        (_code(old), _code(new), _line(say(engine.joined([said], given))))
+    rows = [
+        f"| {_code(old)} | {_code(new)} | {_line(say(engine.joined([said], given)))} |"
         for old, new, said in entry.mistakes
-    )
-    rows = [f"| {old} | {new} | {said} |" for old, new, said in told]
+    ]
     hints = [f"{i}. {say(hint)}" for i, hint in enumerate(entry.hints, 1)]
     head = "Hints:" if language() == "en" else "提示："
     return "\n".join([KNOWN[language()].format(number), *rows, f"\n{head}\n", *hints])

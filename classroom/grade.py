@@ -33,9 +33,11 @@ UNCLEAR = {
 }
 # ways to a function that do not name it
 ROUNDABOUT = (
-    r"\b(?:getattr|getmembers|vars|globals|attrgetter|methodcaller|exec|eval|import_module|pickle|"
-    r"CompilationUnit|__\w+__)\b"
+    r"\b(?:getattr|getmembers|get_objects|vars|globals|attrgetter|methodcaller|exec|(?<!\.)eval|builtins|"
+    r"import_module|pickle|CompilationUnit|(?<!def )__(?!init__)\w+__)\b"
 )
+# what an error says, and says otherwise in the next run: an address, a folder
+PASSING = re.compile(r"0x[0-9a-f]{6,}|(?<=task-)\w{8}")
 CODE = sorted(Path(__file__).parent.glob("*.py"))  # by which it is graded
 # references share PyTorch's random numbers, so one verdict is made at a time
 _ONE = threading.Lock()
@@ -238,7 +240,7 @@ def left_out(ran: Ran) -> str:
             for n, m, error, says in ran.values[0]["failed"]
         ]
         more = [f"and {len(failed) - 3} more"] if len(failed) > 3 else []
-        return printable("; ".join(failed[:3] + more))
+        return _told("; ".join(failed[:3] + more))
     return ""
 
 
@@ -257,9 +259,11 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
 
 
 def _outcome(frame: dict[str, Any]) -> Outcome:
-    words = {
-        name: printable(f"{frame[name]:.160}") for name in ("error", "says", "where")
-    }
+    words = {name: _told(f"{frame[name]:.160}") for name in ("error", "says", "where")}
     changed, printed = int(frame["changed"]), frame["printed"] is True
     # it is plain already; once more, and half precision would no longer be seen
     return Outcome(frame["value"], **words, changed=changed, printed=printed)
+
+
+def _told(text: str) -> str:
+    return printable(PASSING.sub("…", text))

@@ -41,7 +41,7 @@ def read_hand(path: Path, work: Homework) -> Sheet:
 def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
     """Put a person's points and words into the rows, and a row into the file for whatever waits; what is odd."""
     keys = {short_id(row.key) for row in graded.rows}
-    new = []
+    new, odd = [], []
     for row in graded.rows:
         lines = [
             line
@@ -59,17 +59,27 @@ def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
             given = [float(line["given"]) for line in fits if line["given"]]
             if given:
                 result.points, result.again = given[-1], ""
+            if len(given) > 1:
+                odd.append(
+                    f"in hand.csv, several rows with points for {row.key} {key}: the last counts"
+                )
             elif old := [line["given"] for line in mine if line["given"]]:
                 result.again = (
                     f"look again: the answer is another than the one that got {old[-1]}"
                 )
             if key in row.open and not fits:
-                told = {"student": row.key, "name": row.name, "task": f"task {key}"}
-                new.append(told | {"answer": mark})
+                new.append(
+                    {
+                        "student": row.key,
+                        "name": row.name,
+                        "task": f"task {key}",
+                        "answer": mark,
+                    }
+                )
     lines = [*sheet.rows, *new]
     rows = [[line.get(column, "") for column in sheet.columns] for line in lines]
     write_atomic(path, table([sheet.heads, *rows], sheet.delimiter))
-    return [
+    return odd + [
         f"in hand.csv, and nobody's: {shown(line['student'])}"
         for line in sheet.rows
         if short_id(line["student"]) not in keys

@@ -2,13 +2,9 @@
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable
 from functools import partial
 
-# what prints nothing, though Python calls it printable; and "{", which begins what is written in its place
-BLANK = "\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180d\\u2800\\u3164\\ufe00-\\ufe0f\\uffa0"
-HIDDEN = re.compile("[{" + BLANK + "]|^ | $|(?<= ) ")
 ENDING = re.compile(r"\.(ipynb|zip|py)(\.txt|\.json)?$", re.I)
 # doejane_LATE_1234_56789_homework-1-2.ipynb; Jane Doe_81_assignsubmission_file_, a folder, or before the file's name
 CANVAS = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<id>\d+)_(?P<order>\d+)_(?P<file>.+)")
@@ -19,22 +15,18 @@ WORDS = re.compile("[A-Za-z0-9]+")
 bare = partial(ENDING.sub, "")  # a name without the ending of a file
 
 
-def _short(name: str, digits: int) -> str:
-    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:digits]
-
-
 def shown(name: str) -> str:
-    """A name in visible letters: others by their number, and a mark where letters are put together otherwise."""
-    whole = unicodedata.normalize("NFC", name)
-    text = HIDDEN.sub(lambda found: f"{{U+{ord(found[0]):04X}}}", whole)
-    text = "".join(c if c.isprintable() else f"{{U+{ord(c):04X}}}" for c in text)
-    return text if whole == name else f"{text}{{spelled otherwise {_short(name, 4)}}}"
+    """A name in letters that print; others by their number, and so is the "{" that begins it."""
+    return "".join(
+        c if c.isprintable() and c != "{" else f"{{U+{ord(c):04X}}}" for c in name
+    )
 
 
 def slug(key: str) -> str:
     """A name for files that no other key has, on any system."""
     plain = re.sub(r"[^a-z0-9_.-]", "_", key.casefold())[:60].strip(".")
-    return plain if plain == key else f"{plain}-{_short(key, 8)}"
+    mark = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:8]
+    return plain if plain == key else f"{plain}-{mark}"
 
 
 def packed(name: str) -> re.Match | None:

@@ -61,15 +61,15 @@ class Sandbox:
         usual.
         """
         with contextlib.ExitStack() as stack:
-            streams = [stack.enter_context(_stream()) for _ in range(3)]
+            asked = stack.enter_context(tempfile.TemporaryFile())
+            results = stack.enter_context(tempfile.TemporaryFile())
             folder = tempfile.TemporaryDirectory(
                 prefix="task-", ignore_cleanup_errors=True
             )
-            asked, _, results = streams
             asked.write(pack([cells, name, cases, seconds]))
             asked.seek(0)  # and written, down to its last byte
             run = self._forked if CAN_FORK else _started
-            why = run(streams, stack.enter_context(folder), seconds)
+            why = run([asked, results], stack.enter_context(folder), seconds)
             results.seek(0)
             values = list(
                 itertools.islice(unpack(results.read(64_000_000)), 1 + len(cases))
@@ -109,16 +109,16 @@ def _waiting() -> Iterator[tuple[subprocess.Popen, socket.socket]]:
             prefix="class-", ignore_cleanup_errors=True
         ) as home,
     ):
-        how: dict[str, Any] = dict.fromkeys(
-            ("stdin", "stdout", "stderr"), subprocess.DEVNULL
+        process = subprocess.Popen(
+            [*CHILD, str(its.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=ROOT,
+            env=_environment(home),
+            pass_fds=[its.fileno()],
+            start_new_session=True,
         )
-        how |= {
-            "cwd": ROOT,
-            "env": _environment(home),
-            "pass_fds": [its.fileno()],
-            "start_new_session": True,
-        }
-        process = subprocess.Popen([*CHILD, str(its.fileno())], **how)
         its.close()
         try:
             yield process, mine
@@ -127,19 +127,16 @@ def _waiting() -> Iterator[tuple[subprocess.Popen, socket.socket]]:
             process.wait()
 
 
-def _stream() -> BinaryIO:
-    """A file without a name; where there can be one in memory, nothing of a task touches the disk."""
-    return (
-        open(os.memfd_create("task"), "w+b") if CAN_FORK else tempfile.TemporaryFile()
-    )
-
-
 def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
     """One new process for one task, where there is no fork."""
-    request, printed, results = streams
-    how = {"stdin": request, "stdout": results, "stderr": printed, "cwd": folder}
+    asked, results = streams
     process = subprocess.Popen(
-        CHILD, env=_environment(folder) | {"PYTHONPATH": str(ROOT)}, **how
+        CHILD,
+        env=_environment(folder) | {"PYTHONPATH": str(ROOT)},
+        stdin=asked,
+        stdout=results,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
     )
     start = time.monotonic()
     while (
@@ -158,9 +155,9 @@ def _started(streams: list[BinaryIO], folder: str, seconds: int) -> str:
 
 
 def _environment(home: str) -> dict[str, str]:
-    """Nothing of the teacher's, but what Windows cannot do without."""
+    """Nothing of the teacher's, but what Windows cannot do without; the same order of sets in every run."""
     own = {"HOME": home, "MPLCONFIGDIR": home, "MPLBACKEND": "Agg", "LANG": "C.UTF-8"}
-    own |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "PYTHONUNBUFFERED": "1"}
+    own |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "PYTHONHASHSEED": "0"}
     return own | {
         name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ
     }
@@ -173,6 +170,5 @@ def _in_words(late: bool, slept: bool, code: int, seconds: int) -> str:
     if late and code:
         return f"still running after {seconds} seconds of computing{STOPPED}"
     if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"its process crashed ({signal.Signals(-code).name})"
+        return f"its process crashed ({signal.strsignal(-code)})"
     return f"its process ended early (exit code {code})" if code else ""

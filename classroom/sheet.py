@@ -43,7 +43,6 @@ def read_sheet(
         text = raw.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError:
         text = _decoded(raw, path, known)
-    text = re.sub(r"^sep=.\r?\n", "", text)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     head = next(lines, [])

@@ -151,8 +151,11 @@ def pieces(files: list[File], wanted: re.Pattern) -> list[File]:
             # of so many entries the table alone would hold us up
             if raw.count(b"PK\1\2") < PACKED:
                 found += sorted(_packed(io.BytesIO(raw)), key=_order)
-    some = [each for each in found if wanted.search(each.name)]
-    return [each for each in some if not HIDDEN.search(each.name)][-FILES:]
+    return [
+        each
+        for each in found
+        if wanted.search(each.name) and not HIDDEN.search(each.name)
+    ][-FILES:]
 
 
 def _packed(source: Path | BinaryIO) -> list[File]:
@@ -199,17 +202,11 @@ def _cells(raw: bytes) -> list[Cell]:
             f"expected at most {CELLS} cells, and outputs to match, got more: clear its outputs"
         )
     try:
-        cells = json.loads(raw)["cells"]
-    except (TypeError, KeyError):
-        cells = None
-    except (ValueError, RecursionError):
+        cells = [*json.loads(raw)["cells"]]
+    except (ValueError, RecursionError, TypeError, KeyError):
         raise ValueError(
-            "not a notebook: download it as .ipynb and hand it in again"
+            "not a notebook: open it in Jupyter, save it and hand in the .ipynb"
         ) from None
-    if not isinstance(cells, list):
-        raise ValueError(
-            "not a notebook of version 4: open it in Jupyter, save it and hand it in again"
-        )
     found = []
     for cell in (cell if isinstance(cell, dict) else {} for cell in cells):
         source = cell.get("source")

@@ -61,11 +61,11 @@ def _encode(x: Any) -> Any:
     if isinstance(x, torch.Tensor):
         x = x.detach().cpu()
         x = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
-        x = x if str(x.dtype).removeprefix("torch.") in DTYPES else x.long()
+        x = x if str(x.dtype)[6:] in DTYPES else x.long()
         data = b64encode(x.contiguous().numpy().tobytes()).decode()
         return {
             "kind": "tensor",
-            "dtype": str(x.dtype)[6:],
+            "dtype": str(x.dtype)[6:],  # without "torch."
             "shape": [*x.shape],
             "data": data,
         }

@@ -35,38 +35,41 @@ TITLED = "admonition|dropdown|exercise|tab-item|warning|tip|note|important"
 CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *(?P=fence)$"
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
-MARK = "[英文]{.untranslated}"
-# What a paragraph begins with before the mark; directives, blocks of code, pictures and tags carry none
-OPENING = re.compile(
-    r"\A(?>(?:\([\w-]+\)=\n+)*"  # labels
-    r"(?:\s*(?:#{1,4}|>|[-*:|]|\d+\.) |(?:[^\s`:$<%!#|].*\n)+?(?:: | {2,})|\s*))"
-    r"(?!`{3}|:|\$\$|<|%|!\[|\[[x^])"
+MARK = "[英文]{.untranslated} "
+BARE = "[英文] "  # where there are only letters
+LABELS = r"(?:\([\w-]+\)=\n)*"
+# What is translated as one: a directive's title with its options, a block of code, a row of a table, an item of a list,
+# a heading; else what stands between blank lines
+UNIT = re.compile(
+    rf"^(?=.*\S){LABELS}(?: *[`:]{{3,}}\S.*(?:\n *:[a-z]+:.*)*|\|.*|"
+    r".+(?:\n(?! *(?:[-*:] |\d{1,2}\. |\||[`:]{3,}\S|$)).+)*)",
+    re.M,
+)
+# What a unit has before its words; in a glossary these are the terms
+OPEN = re.compile(
+    rf"{LABELS}(?:\s*(?:#{{1,4}}|[-*:>]|\d+\.|[`:]{{3,}}\{{[\w-]+\}}) "
+    r"|(?:\| ?)+|!\[|(?:\S.*\n)+? {2,}|\s*)"
 )
 BANNER = "本页有 {} 段尚无译文，或英文在翻译之后又改过：这些段落以英文显示，并有标记。"
 
 # Cutting
 
 
-def paragraphs(text: str) -> list[str]:
-    """What stands between blank lines, and each row of a table; a block of code is one."""
-    hidden = re.sub(
-        CODE,
-        lambda code: code[0].replace("\n", "\0"),
-        text.strip("\n"),
-        flags=re.M | re.S,
+def lines(text: str) -> str:
+    """A text in which a block of code is one line."""
+    return re.sub(
+        CODE, lambda code: code[0].replace("\n", "\0"), text, flags=re.M | re.S
     )
-    cut = re.split(r"\n(?:[ \t]*\n)+|(?<=\|)\n(?=\|)", hidden)
-    return [each.replace("\0", "\n") for each in cut if each.strip()]
 
 
-def joined(parts: list[str]) -> str:
-    """Paragraphs as a text again."""
-    return re.sub(r"(?m)(^\|.*\|)\n\n(?=\|)", r"\1\n", "\n\n".join(parts))
+def units(text: str) -> list[str]:
+    """The units of a text."""
+    return [each[0].replace("\0", "\n") for each in UNIT.finditer(lines(text))]
 
 
 def digest(paragraph: str) -> str:
-    """Six digits by which a paragraph is known."""
-    return hashlib.sha256(paragraph.strip().encode()).hexdigest()[:6]
+    """Six digits by which a unit is known, wherever its lines end."""
+    return hashlib.sha256(" ".join(paragraph.split()).encode()).hexdigest()[:6]
 
 
 def bare(text: str) -> str:
@@ -109,21 +112,12 @@ def spots(cell: dict) -> Iterator[tuple[str, dict, str]]:
             yield part, holder, last
 
 
-def units(path: Path) -> dict[tuple[str, str], str]:
-    """The texts of a chapter by cell and part; those of a page by its headings."""
+def texts(path: Path, held: str = "") -> dict[tuple[str, str], str]:
+    """The texts of a chapter by cell and part; of a page there is one. `held` is what the file held once."""
+    held = held or path.read_text("utf-8")
     if path.suffix == ".md":
-        from docutils.nodes import (
-            make_id,
-        )  # here, as for `make colab` no package is there
-
-        found: dict[tuple[str, str], list[str]] = {}
-        name = "top"
-        for each in paragraphs(path.read_text("utf-8")):
-            if heading := re.search(r"^#{1,4} (.*)", each, re.M):
-                name = make_id(heading[1]) or "section"
-            found.setdefault((name, ""), []).append(each)
-        return {key: joined(parts) for key, parts in found.items()}
-    cells = json.loads(path.read_text("utf-8"))["cells"]
+        return {("page", ""): held}
+    cells = json.loads(held)["cells"]
     return {
         (cell["id"], part): "".join(holder[key])
         for cell in cells
@@ -133,7 +127,7 @@ def units(path: Path) -> dict[tuple[str, str], str]:
 
 def headings(path: Path) -> list[str]:
     """The titles of a chapter's or page's sections."""
-    text = re.sub(CODE, "", "\n\n".join(units(path).values()), flags=re.M | re.S)
+    text = re.sub(CODE, "", "\n\n".join(texts(path).values()), flags=re.M | re.S)
     return [
         re.sub(r"[`*$]", "", title).replace("'", "’")
         for title in re.findall(r"^#{1,4} (.*)", text, re.M)
@@ -149,7 +143,9 @@ def pieces(path: Path) -> list[tuple[str, str, str, str]]:
             *(parts[i::4] for i in range(4)), strict=True
         ):
             said = [
-                each for each in paragraphs(text) if each[0] != "|" or is_prose(each)
+                each
+                for each in units(text)
+                if is_prose(each) or not re.match(r" *(?:\||[`:]{3})", each)
             ]
             if len(said) != len(hashes.split()):
                 raise ValueError(
@@ -199,15 +195,18 @@ def chosen(arguments: list[str]) -> str:
 
 
 def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, int]:
-    """A text with its translations, and how many of its paragraphs stay English."""
-    parts, untranslated = [], 0
-    for each in paragraphs(text):
-        words = known.get(digest(each))
-        if words is None and is_prose(each):
-            untranslated += 1
-            words = OPENING.sub(rf"\g<0>{mark} ", each, count=1) if mark else each
-        parts.append(words or each)
-    return joined(parts), untranslated
+    """A text with its translations, and how many of its units stay English, each with a mark."""
+    stale = 0
+
+    def said(found: re.Match) -> str:
+        nonlocal stale
+        unit = found[0].replace("\0", "\n")
+        if digest(unit) not in known and is_prose(unit):
+            stale += 1
+            return OPEN.sub(rf"\g<0>{mark}", unit, count=1)
+        return known.get(digest(unit), unit)
+
+    return UNIT.sub(said, lines(text)), stale
 
 
 def banner(text: str, untranslated: int) -> str:
@@ -227,7 +226,7 @@ def page(path: Path, language: str) -> str:
         return text
     generated = path.stem in ENGLISH
     text, missing = chinese(text, translations(path), mark="" if generated else MARK)
-    return banner(text, 0 if generated else missing) + "\n"
+    return banner(text, 0 if generated else missing)
 
 
 def notebook(path: Path, language: str) -> dict:
@@ -237,9 +236,8 @@ def notebook(path: Path, language: str) -> dict:
         return book
     for cell in book["cells"]:
         for part, holder, key in spots(cell):
-            holder[key], more = chinese(
-                "".join(holder[key]), known, mark="" if part else MARK
-            )
+            mark = BARE if part in {"alt", "show", "hide"} else MARK
+            holder[key], more = chinese("".join(holder[key]), known, mark)
             missing += more
     first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
     first["source"] = banner(first["source"], missing)

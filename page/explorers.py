@@ -28,7 +28,6 @@ from pathlib import Path
 from PIL import Image
 
 from page.address import MODEL, PICTURE, state_address
-from vitlib.evidence import load_results
 from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.web import export
 
@@ -37,6 +36,8 @@ STILLS = (
 )
 # of each picture's explorer: its widths, and how high it is then; in pixels
 ROOMS = STILLS / "rooms.json"
+# what the title page shows before scripts run, for each language
+FIRST = STILLS.parent / "first-{language}.html"
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
 FOLDER = "vit"
@@ -78,9 +79,8 @@ def write_scripts(app, error) -> None:
     (folder / "photos.js").write_text(export.photos_script(), encoding="utf-8")
     (folder / "dialect.js").write_text(export.dialect_script(), encoding="utf-8")
     (folder / "imagenet.js").write_text(export.imagenet_script(), encoding="utf-8")
-    lab = json.dumps({"models": load_results("lab")["models"]})
     (folder / "lab-results.js").write_text(
-        f"window.vitLab = {lab};\n", encoding="utf-8"
+        export.lab_results_script(), encoding="utf-8"
     )
 
 
@@ -121,6 +121,19 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
         context["body"] = re.sub(tags, with_room, context["body"])
 
 
+def show_first(app, pagename, templatename, context, doctree) -> None:
+    """Puts the first screen into its page as it stands when nothing was touched: `python -m page.stills` keeps it."""
+    kept = Path(str(FIRST).format(language=app.config.language[:2]))
+    if "<vit-first" in context.get("body", "") and kept.exists():
+        text = kept.read_text(encoding="utf-8")
+        context["body"] = re.sub(
+            r"(<vit-first[^>]*>).*?(?=</vit-first>)",
+            lambda tag: tag[1] + text,
+            context["body"],
+            flags=re.S,
+        )
+
+
 def is_state(anchor: str) -> bool:
     """Whether an anchor is an explorer's state, not a place on a page: base64 of an object begins with eyJ."""
     return re.match(r"(lab|learn|way)[=-]eyJ", anchor) is not None
@@ -147,4 +160,5 @@ def setup(app) -> None:
         app.add_js_file(f"{FOLDER}/words.js", priority=300, defer="defer")
     app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
     app.connect("html-page-context", size_stills)
+    app.connect("html-page-context", show_first)
     app.connect("build-finished", write_scripts)

@@ -1,7 +1,8 @@
 """What a link to a page shows where it is shared: title, first paragraph, the still in the page's language.
 
 They are Open Graph's tags, which stand always; without a public address (`page/address.py`) the picture's is relative.
-The still is `book/_static/still-en.png`, or `still-zh.png`; before there is one, the README's picture.
+The still is `book/_static/cover-en.png`, which `python -m page.stills` takes; in Chinese `cover-zh.png`, if there is
+one.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def describe(app, pagename: str, doctree) -> str:
 
 def still(language: str) -> Path:
     """The picture that a link shows, in a language, "en" or "zh"."""
-    own = STATIC / f"still-{language}.png"
-    return own if own.is_file() else STATIC / "cover.png"
+    own = STATIC / f"cover-{language}.png"
+    return own if own.is_file() else STATIC / "cover-en.png"
 
 
 def introduce(app, pagename: str, templatename: str, context: dict, doctree) -> None:

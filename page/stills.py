@@ -1,6 +1,8 @@
 """Takes the explorers' pictures for readers without scripts and for paper: book/_static/figures/explorers/*.webp.
 
-Beside them, rooms.json says how high each explorer is at some widths, so that pages keep its place.
+Beside them, rooms.json says how high each explorer is at some widths, so that pages keep its place. Of the title page's
+first screen the HTML itself is kept, in each language, as `figures/first-en.html`, and as a picture for previews,
+`cover-en.png`.
 
     python -m page.stills
 
@@ -12,17 +14,16 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 from PIL import Image
 
 from page.browser import HTML, chromium, launched
-from page.explorers import ROOMS, STILLS
+from page.explorers import FIRST, ROOMS, STILLS
 
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
     "way": ("way", "vit-way"),
-    "way-brief": ("intro", "vit-way"),
     "microscope": ("microscope", "vit-microscope"),
-    "dare": ("intro", "vit-dare"),
     "lab": ("lab", "vit-lab >> nth=0"),
     "lab-drawn10": ("lab", "vit-lab >> nth=1"),
     "learns": ("learns", "vit-learn"),
@@ -61,6 +62,48 @@ HEIGHTS = """async (one, widths) => {
     return found;
 }"""
 
+# The first screen as HTML: canvases become pictures, and what scripts make anew is left out
+KEEP = """one => {
+    const kept = one.querySelector(".first").cloneNode(true), canvases = one.querySelectorAll("canvas");
+    kept.querySelectorAll("canvas").forEach((canvas, k) => {
+        const picture = document.createElement("img");
+        Object.assign(picture, { alt: "", className: canvas.className, src: canvases[k].toDataURL("image/webp", 0.8) });
+        canvas.replaceWith(picture);
+    });
+    kept.querySelector(".grid").replaceChildren();
+    kept.querySelectorAll("input, .silent").forEach((hidden) => hidden.remove());
+    return kept.outerHTML;
+}"""
+# What a link's preview shows: the title and the still, 1200 x 630
+COVER = """
+    .bd-header-article, .bd-sidebar-primary, .bd-sidebar-secondary, .headerlink,
+    .first :is(.scrub, .says, .hands, .told),
+    .bd-article > section > :not(h1, h1 + p, vit-first) { display: none !important; }
+    .bd-article-container, .bd-content, .bd-main, .bd-article {
+        max-width: none !important; padding: 0 !important; width: 100%; }
+    .bd-article > section { padding: 14px 60px; zoom: 1.1; }
+    .first { --side: 316px !important; }"""
+
+
+def keep_first(browser) -> None:
+    """The first screen as it stands when nothing was touched, and the picture for previews, of each built language."""
+    for language, folder in (("en", "html"), ("zh", "zh")):
+        page = HTML.parent / folder / "book" / "intro.html"
+        if not page.exists():
+            continue
+        tab = browser.new_page(
+            viewport={"width": 1200, "height": 630}, color_scheme="light"
+        )
+        tab.goto(page.as_uri())
+        tab.locator("vit-first[data-ready=yes]").wait_for()
+        tab.wait_for_timeout(1000)  # bars grow
+        kept = tab.locator("vit-first").evaluate(KEEP)
+        path = Path(str(FIRST).format(language=language))
+        path.write_text(f"{kept}\n", encoding="utf-8")
+        tab.add_style_tag(content=COVER)
+        cover = Image.open(io.BytesIO(tab.screenshot())).quantize(256)
+        cover.save(STILLS.parents[1] / f"cover-{language}.png", optimize=True)
+
 
 def main() -> None:
     """Writes one picture an explorer."""
@@ -72,6 +115,7 @@ def main() -> None:
     rooms = {}
     look = {"color_scheme": "light", "reduced_motion": "reduce"}
     with launched() as browser:
+        keep_first(browser)
         tab = browser.new_page(viewport={"width": 1280, "height": 2400}, **look)
         for name, (page, explorer) in PAGES.items():
             tab.goto((HTML / "book" / f"{page}.html").as_uri())
@@ -84,8 +128,6 @@ def main() -> None:
                 shown.get_by_role("button", name="Start", exact=True).click()
                 shown.get_by_role("button", name="Done").wait_for(timeout=300_000)
             rooms[name] = shown.evaluate(HEIGHTS, list(WIDTHS))
-            if name == "way-brief":  # in its place stands the title page's drawing
-                continue
             if name == "way":
                 # in one of the last blocks
                 shown.evaluate("way => way.step(way.stages.length - 4)")

@@ -11,9 +11,12 @@ English. Pages show the English, with a mark; tests warn.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from difflib import SequenceMatcher, get_close_matches
+from functools import partial
 from pathlib import Path
 
 from page.edition import (
@@ -23,8 +26,8 @@ from page.edition import (
     bare,
     digest,
     is_prose,
-    joined,
-    paragraphs,
+    source,
+    texts,
     translations,
     units,
 )
@@ -102,14 +105,14 @@ def problems(english: str, chinese: str) -> list[str]:
                 f"{what}: {at[0]!r} in {ours[max(0, at.start() - 8) : at.end() + 8]!r}"
             )
     return wrong + ["no Chinese in it"] * (
-        not re.search(HAN, chinese) and chinese[0] != "|"
+        " " in chinese and not re.search(HAN, chinese) and chinese[0] != "|"
     )
 
 
 def check(path: Path) -> tuple[list[str], list[str], list[str]]:
     """Of a page: what is wrong in its Chinese, the English that has none, the hashes whose English is gone."""
     english = {
-        digest(each): each for text in units(path).values() for each in paragraphs(text)
+        digest(each): each for text in texts(path).values() for each in units(text)
     }
     known = translations(path)
     wrong = [
@@ -143,26 +146,50 @@ def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
         yield name, wrong, both if missing or gone else ""
 
 
+def gone(path: Path, hashes: set[str]) -> dict[str, str]:
+    """English that a file does not hold any more, by its hash, as far as git has it."""
+    git = partial(subprocess.run, cwd=BOOK, capture_output=True, text=True)
+    found = {}
+    for commit in git(["git", "log", "--format=%h", "--", path.name]).stdout.split():
+        held = git(["git", "show", f"{commit}:./{path.name}"]).stdout
+        if held and hashes - found.keys():
+            for text in texts(path, held).values():
+                found |= {digest(each): each for each in units(text)}
+    return {hashed: found[hashed] for hashed in hashes & found.keys()}
+
+
+def compared(old: str, new: str) -> str:
+    """A text in whose words one sees what it was: "a [-b-] {+c+} d"."""
+    a, b = old.split(), new.split()
+    said = []
+    for tag, i, j, k, m in SequenceMatcher(None, a, b, False).get_opcodes():
+        if tag == "equal":
+            said += a[i:j]
+        else:
+            said += [f"[-{' '.join(a[i:j])}-]"] * (i < j)
+            said += [f"{{+{' '.join(b[k:m])}+}}"] * (k < m)
+    return " ".join(said)
+
+
 def new(stem: str) -> None:
-    """Prints what a page has no translation for."""
-    paths = [*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")]
-    if not paths:
-        raise ValueError(
-            f"expected a chapter's number or a page's name, such as 05 or intro; got {stem!r}"
-        )
-    path = paths[0]
-    known = {*translations(path)}
-    for (cell, part), text in units(path).items():
-        if todo := [
-            each
-            for each in paragraphs(text)
-            if digest(each) not in known and is_prose(each)
-        ]:
-            known |= set(map(digest, todo))
-            print(
-                f"<!-- {' '.join(filter(None, (cell, part)))} {' '.join(map(digest, todo))} -->"
-            )
-            print(joined(todo), end="\n\n")
+    """Prints what a page has no translation for, in the form of its file, with the Chinese of what it was."""
+    if stem[:1].isdigit():
+        stem = next((each.stem for each in BOOK.glob(f"{stem}*.ipynb")), stem)
+    path = source(Path(stem))
+    known = translations(path)
+    parts = {
+        digest(each): (cell, part, each)
+        for (cell, part), text in texts(path).items()
+        for each in units(text)
+    }
+    was = gone(path, known.keys() - parts)
+    for hashed, (cell, part, each) in parts.items():
+        if hashed in known or not is_prose(each):
+            continue
+        for old in get_close_matches(each, was.values(), 1):
+            print(f"Was {digest(old)}: {old}\nIs: {compared(old, each)}")
+            each = known[digest(old)]
+        print(f"<!-- {' '.join(filter(None, (cell, part, hashed)))} -->\n{each}\n")
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Writes _build/patch-by-patch.zip, from which Colab and Kaggle install the package while the book has no address.
 
-    python -m tools.colab           (or: make colab; with zh, the chapters are Chinese: make colab LANGUAGE=zh)
+    python -m tools.colab           (or: make colab; with zh, the chapters are Chinese: make colab LANGUAGES=zh)
 
 Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it;
 _build/colab has them as these hosts can show them.

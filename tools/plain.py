@@ -3,7 +3,7 @@
 A role becomes its words, or what it leads to is called: a title, "Exercise 5.1", "(5.2)", "Vaswani et al. (2017)". They
 lead to the page where the book has an address, else to the notebook beside, and those of a work to it. Labels go, boxes
 become quotations, the list of works holds those that the chapter names, and pictures are inside the notebook. Solutions
-are folded. An explorer is a still that names its page, with a cell that runs it where `vl.explore` can.
+are folded. An explorer is a still that names its page, and a cell in which `vl.explore` moves it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from page import edition, values
-from page.address import MODEL, pages_url, read_url, state_address
+from page.address import pages_url, read_url, state_address
 from page.edition import HAN
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
@@ -44,12 +44,6 @@ EXPLORER = re.compile(
     r".*?^</vit-\w+>\n*",
     re.M | re.S,
 )
-EXPLORE = """vl.explore(
-    vl.load_pretrained("{}")[0],
-    torch.stack([vl.sample_image(name, 32) for name in ("cat", "dog", "ship")]),
-    vl.CIFAR10_CLASSES,
-    kind="{}",
-)"""
 FOLDED = {  # a cell in JupyterLab, in Colab, on Kaggle
     "jupyter": {"source_hidden": True, "outputs_hidden": True},
     "cellView": "form",
@@ -77,8 +71,7 @@ SAID = {  # what the notebooks themselves say, by language
         "comma": ", ",
         "semicolon": "; ",
         "built": "{} (book/{} in the built book)",
-        "still": "A still: it moves on {}.",
-        "runs": "A still: run the next cell to move it; whole, it is on {}.",
+        "still": "A still: run the next cell, and it moves, as on {}.",
         "explorer": "its page",
     },
     "zh": {
@@ -95,8 +88,7 @@ SAID = {  # what the notebooks themselves say, by language
         "comma": "，",
         "semicolon": "；",
         "built": "{}（所建网页中的 book/{}）",
-        "still": "这是静止的图；在{}上可以互动。",
-        "runs": "这是静止的图；运行下一个单元格就能互动，完整的在{}上。",
+        "still": "这是静止的图；运行下一个单元格，就能像在{}上一样互动。",
         "explorer": "它的网页",
     },
 }
@@ -261,20 +253,19 @@ def folded(solution: re.Match, language: str) -> str:
     return f"<details>\n<summary><b>{name}</b></summary>\n\n{text}\n\n</details>\n\n"
 
 
-def runs(explorer: re.Match) -> bool:
-    """Whether `vl.explore` can show what the explorer shows."""
-    kind = explorer["kind"]
-    return (
-        kind in ("lab", "attention", "positions") and "resample" not in explorer["set"]
-    )
-
-
 def still(explorer: re.Match, language: str, chapter: str) -> str:
     """An explorer's picture, and where it moves."""
     said = SAID[language]
     place = on_page(said["explorer"], f"{chapter}.html", language)
-    words = said["runs" if runs(explorer) else "still"].format(place)
-    return f"{explorer['still']}\n\n*{words}*\n\n"
+    return f"{explorer['still']}\n\n*{said['still'].format(place)}*\n\n"
+
+
+def moves(explorer: re.Match) -> str:
+    """The call that shows an explorer in a notebook, set as its tag is."""
+    told = [f'kind="{explorer["kind"]}"']
+    for name, value in re.findall(r'([\w-]+)(="[^"]*")?', explorer["set"]):
+        told.append(name + (value or "=True"))
+    return f"vl.explore({', '.join(told)})"
 
 
 def plain(text: str, listed: str, language: str, chapter: str, alone: bool) -> str:
@@ -301,7 +292,7 @@ def plain(text: str, listed: str, language: str, chapter: str, alone: bool) -> s
     text = re.sub(
         r"\{([\w:]+)\}`([^`]*)`", lambda m: f"\0{role(m, language, to)}\0", text
     )
-    text = text.replace(f"{edition.MARK} ", "（英文）")
+    text = text.replace(edition.MARK, "（英文）")
     # Chinese brackets bring their space
     text = re.sub(r" (?=\0\[?（)|(?<=）\0) ", "", text)
     text = re.sub(rf"(?<={HAN})\0(?=\[?[A-Za-z0-9])", " ", text)
@@ -322,18 +313,17 @@ def attach(cell: dict) -> None:
 
 
 def cut(cell: dict) -> Iterator[dict]:
-    """A cell of Markdown; behind an explorer that `vl.explore` can show, a cell that does."""
+    """A cell of Markdown; behind each explorer, a cell that shows it."""
     text, at, id_ = "".join(cell["source"]), 0, cell["id"]
-    for found in filter(runs, EXPLORER.finditer(text)):
+    for found in EXPLORER.finditer(text):
         yield cell | {"id": id_, "source": text[at : found.end()]}
-        model = re.search(r'model="([^"]+)"', found["set"])
         yield {
             "cell_type": "code",
             "id": f"{id_}-runs",
             "metadata": {},
             "execution_count": None,
             "outputs": [],
-            "source": EXPLORE.format(model[1] if model else MODEL, found["kind"]),
+            "source": moves(found),
         }
         at, id_ = found.end(), f"{id_}-on"
     if text[at:]:

@@ -101,10 +101,6 @@ and so on. Each patch itself stays as it is.""",
                     "within a token the channels come first; they are innermost",
                 ),
             ],
-            hints=[
-                "Cut first, with the two axes of the grid still apart.",
-                "`x.flip(axis)` turns an axis round; `1::2` takes each second row.",
-            ],
         ),
         ["torch.arange(16.).reshape(1, 1, 4, 4), 2"],
         "01 How can all numbers move at once?",
@@ -141,10 +137,6 @@ picture whole. Return `(B, N, P²C)`, patches row by row, within a token row, co
                     "patches beyond the edge are among them: only whole ones count",
                 ),
             ],
-            hints=[
-                "How many starts s = 0, S, 2S, … have s + P ≤ H?",
-                "`x.unfold(2, P, S)` puts a new axis of length P at the end.",
-            ],
         ),
         ["torch.arange(9.).reshape(1, 1, 3, 3), 2, 1"],
         "02 Must patches be separate?",
@@ -172,19 +164,10 @@ the same tokens `(B, N, D)`, patches row by row, with one matrix product and wit
                     "each patch is read column by column, the kernel row by row",
                 ),
                 (
-                    "return tokens",
-                    "return (tokens - tokens.mean(-1, keepdim=True))",
-                    "the tokens' means are taken away first",
-                ),
-                (
                     "kernel.flatten(1)",
                     "kernel.flip(2, 3).flatten(1)",
                     "the kernel is turned round; what is called a convolution here does not do that",
                 ),
-            ],
-            hints=[
-                "In which order does `kernel.flatten(1)` have its numbers?",
-                "Cut the pictures so that a token has the same order.",
             ],
         ),
         [
@@ -225,10 +208,6 @@ the same tokens `(B, N, D)`, patches row by row, with one matrix product and wit
                     "the patches are sorted again; the order of `keep` is asked for",
                 ),
                 ("tokens[:, keep]", "tokens", "all patches stay"),
-            ],
-            hints=[
-                "Which row of `positions` belongs to patch 0?",
-                "Add the positions while each token still has its place.",
             ],
         ),
         [

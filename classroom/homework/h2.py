@@ -107,10 +107,6 @@ softmax(q kᵀ / √d) v, of `(B, N, d)`, in which no query looks at a token of 
                     "the softmax runs over queries, not keys",
                 ),
             ],
-            hints=[
-                "Which axis of the scores belongs to the keys?",
-                "exp(−∞) = 0: a score that is very low takes no weight.",
-            ],
         ),
         [
             "torch.ones(1, 2, 1), torch.ones(1, 2, 1), torch.tensor([[[3.], [9.]]]), torch.tensor([[True, False]])"
@@ -150,15 +146,6 @@ the values, and in each of them one head after the other. `split(qkv, h)` return
                     "permute(2, 0, 1, 3, 4)",
                     "tokens and heads are still to be exchanged: (3, B, h, N, d)",
                 ),
-                (
-                    "return qkv",
-                    "return qkv.flip(-1)",
-                    "the numbers are read from the end",
-                ),
-            ],
-            hints=[
-                "Split the last axis into (3, h, d): the slowest comes first.",
-                "Then name the five axes in their new order.",
             ],
         ),
         [
@@ -205,10 +192,6 @@ neighbouring parts of a token by itself (the variance divided by the part's leng
                     "gamma itself scales, not 1 + gamma",
                 ),
             ],
-            hints=[
-                "Give the parts an axis of their own.",
-                "Mean and variance along the last axis, with `keepdim=True`.",
-            ],
         ),
         ["torch.tensor([[[1., 3., 10., 30.]]]), torch.ones(4), torch.zeros(4), 2"],
         "06 What does LayerNorm do to a token?",
@@ -246,10 +229,6 @@ neighbouring parts of a token by itself (the variance divided by the part's leng
                     "(y @ w1.T)",
                     "without a nonlinearity two matrices are one",
                 ),
-            ],
-            hints=[
-                "What does a residual add to what?",
-                "LayerNorm, w1, GELU, w2, gain, and only then x.",
             ],
         ),
         [

@@ -124,10 +124,6 @@ TASKS = [
                 ("return -", "return ", "the sign is the other way round"),
                 ("+ eps / K", "", "the share of the other classes is missing"),
             ],
-            hints=[
-                "Write the targets as a table (B, K) first.",
-                "−Σ target · log p, over classes; then the mean over the batch.",
-            ],
         ),
         ["torch.tensor([[2.0, 0.0]]), torch.tensor([0]), 0.2"],
         "10 How sure should a model be?",
@@ -168,10 +164,6 @@ TASKS = [
                 ("0.1 * g", "g", "the new gradient's share of m is 1 − β₁"),
                 ("m / (1 - 0.9**t)", "m", "m is not corrected, v is"),
             ],
-            hints=[
-                "First the two moments, then both corrected, then the step.",
-                "The correction divides by 1 − βᵗ.",
-            ],
         ),
         [
             "torch.tensor([1.0]), torch.tensor([0.5]), torch.tensor([0.0]), torch.tensor([0.0]), 1, 0.1, 0.0"
@@ -211,10 +203,6 @@ TASKS = [
                     "max(1.0",
                     "long gradients stay and short ones grow: min, not max",
                 ),
-            ],
-            hints=[
-                "The squared length of all: the sum of the tensors' squared lengths.",
-                "A factor that is never more than 1.",
             ],
         ),
         [
@@ -264,10 +252,6 @@ picture order[i] is pasted, at the same place. Return the new pictures and soft 
                     "images[order.argsort(), :, top:bottom, left:right]",
                     "picture order[i] is pasted into picture i, not the reverse",
                 ),
-            ],
-            hints=[
-                "Work on `images.clone()`.",
-                "Which share of the pixels is the other picture's?",
             ],
         ),
         [

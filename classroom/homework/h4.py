@@ -117,7 +117,6 @@ how many tokens that would be for CLS, token 0, in each layer and head: `(L, h)`
                     "the sum runs over queries; each row, over keys, is one distribution",
                 ),
             ],
-            hints=["Which row of a map is CLS's?", "−Σ w log w over the keys."],
         ),
         ["torch.full((1, 1, 4, 4), 0.25)"],
         "13 How many tokens does a row read?",
@@ -166,10 +165,6 @@ how many tokens that would be for CLS, token 0, in each layer and head: `(L, h)`
                     "the answer is to sum to 1",
                 ),
             ],
-            hints=[
-                "Fuse, make sum to 1, mix with the identity: for each layer alone.",
-                "Begin with the identity, and multiply from the left.",
-            ],
         ),
         ["torch.tensor([[[[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]]])"],
         "14 Along which weights could it have come?",
@@ -202,16 +197,11 @@ become `fill`. Return the probability of one class, the one that `model` (pictur
                     "rows and columns of the grid are exchanged",
                 ),
                 (".softmax(1)", "", "these are logits; probabilities are asked for"),
-                ("return chances", "return 1 - chances", "one minus the probability"),
                 (
                     "return chances[:, chances[0].argmax()]",
                     "return chances[1:, chances[0].argmax()]",
                     "the whole picture's probability is missing at the beginning",
                 ),
-            ],
-            hints=[
-                "Make all pictures first, then one call of the model.",
-                "Work on clones, so that each picture stays what it was.",
             ],
         ),
         [
@@ -265,10 +255,6 @@ its channels: `(H/P, W/P)`. The argument `image` stays without a gradient.""",
                     "[0].amax()",
                     "the largest logit; that of `label` is asked for",
                 ),
-            ],
-            hints=[
-                "`requires_grad_()` on a clone, `backward()` from one number.",
-                "reshape to (C, H/P, P, W/P, P), and sum three axes.",
             ],
         ),
         [

@@ -34,21 +34,19 @@ def example(task, got, *want):
     print(f"{task}:", "as it should be" if near and len(parts) == len(pairs) == len(want) else "not yet")'''
 
 
-def write_homework(folder: Path) -> list[Path]:
+def write_homework(folder: Path) -> None:
     """Write the four notebooks into a folder."""
-    return [_write(folder / f"homework-{number}.ipynb", number) for number in NUMBERS]
-
-
-def _write(path: Path, number: int) -> Path:
-    cells = [
-        (v4.new_code_cell if kind == "code" else v4.new_markdown_cell)(text)
-        for kind, text in released(homework(number))
-    ]
-    for i, cell in enumerate(cells):
-        cell["id"] = f"homework-{number}-{i}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    whole = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    return write_atomic(path, nbformat.writes(whole).encode())
+    for number in NUMBERS:
+        name = f"homework-{number}"
+        cells = [
+            (v4.new_code_cell if kind == "code" else v4.new_markdown_cell)(
+                text, id=f"{name}-{i}"
+            )
+            for i, (kind, text) in enumerate(released(homework(number)))
+        ]
+        whole = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        write_atomic(folder / f"{name}.ipynb", nbformat.writes(whole).encode())
 
 
 def released(work: Homework) -> list[tuple[str, str]]:

@@ -1,7 +1,9 @@
 """The Chinese edition: each paragraph keeps what its English holds, and nothing lacks a translation in silence."""
 
 import re
+import subprocess
 import warnings
+from functools import partial
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +18,23 @@ AVOIDED = "补丁|令牌|变压器|注意头|视觉变换器|嵌入式"  # a pat
 LABEL = r"<text\b[^>]*>([^<]+)|<th class=[^>]*><p>([^<]+)"
 EN = "The mean is $m$, 12 of `x`; see {ref}`the test <sec-a>` and [this](b.md)."
 ZH = "均值是 $m$，即 `x` 的 12；见{ref}`这项测试 <sec-a>`和[这里](b.md)。"
+# what stands before the words of a unit, of each kind
+OPENINGS = [
+    "",
+    "(sec-a)=\n(sec-b)=\n## ",
+    "- ",
+    "2. ",
+    "  - ",
+    "> ",
+    "| ",
+    "| | ",
+    ": ",
+    ":::{admonition} ",
+    "````{exercise} ",
+    "![",
+    "A term\nits other name\n  ",
+]
+CODE = "```python\n\nx = [\n- 1]\n```"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -54,37 +73,67 @@ def test_what_changed_in_english_is_shown_in_english():
     known = {edition.digest(EN): ZH}
     assert edition.chinese(f"{EN}\n\n$$x$$", known) == (f"{ZH}\n\n$$x$$", 0)
     changed, count = edition.chinese(EN.replace("mean", "sum"), known)
-    assert count == 1 and changed == f"{edition.MARK} {EN.replace('mean', 'sum')}"
+    assert count == 1 and changed == edition.MARK + EN.replace("mean", "sum")
+    assert edition.chinese(EN.replace(" ", "\n", 3), known) == (ZH, 0), "new lines"
 
 
-@pytest.mark.parametrize(
-    ("before", "text"),
-    [
-        ("", "{ref}`Here <sec-a>` words begin"),
-        ("", "$m$ is the mean, 12"),
-        ("", "(a) and (b)"),
-        ("", "196 patches"),
-        ("", "where small letters begin"),
-        ("(sec-a)=\n(sec-b)=\n## ", "A heading"),
-        ("- ", "An item\n- another"),
-        ("2. ", "An item\n   goes on"),
-        ("> ", "A quotation"),
-        ("| ", "`x` | a row |"),
-        ("A term\nits other name\n  ", "is defined\n  here"),
-        ("**A term**\n: ", "is defined"),
-    ],
-)
-def test_the_mark_stands_before_the_words(before, text):
-    said = (f"{before}{edition.MARK} {text}", 1)
-    assert edition.chinese(before + text, {}) == said
+@pytest.mark.parametrize("opening", OPENINGS, ids=lambda text: text.split("\n")[-1])
+def test_one_unit_of_each_kind_is_stale_alone_and_marked(opening):
+    """Before its words: in a heading, an item, a row, a title, the text of a picture, below a glossary's terms."""
+    units = {each: f"{each}Words of {i}" for i, each in enumerate(OPENINGS)}
+    page = "\n\n".join([*units.values(), "- first\n- second\n- third", CODE])
+    known = {edition.digest(each): "中文" for each in edition.units(page)}
+    changed = page.replace(units[opening], f"{opening}New words")
+    said, stale = edition.chinese(changed, known)
+    assert (stale, said.count(edition.MARK)) == (1, 1)
+    assert f"{opening}{edition.MARK}New words" in said and "Words of" not in said
 
 
-@pytest.mark.parametrize(
-    "text",
-    [":::{tip} Words\nand more", "````{exercise} Words", "![Words](a.png)", "<a>Words"],
-)
-def test_what_carries_no_mark_is_counted(text):
-    assert edition.chinese(text, {}) == (text, 1)
+def test_a_translator_sees_what_changed(tmp_path, monkeypatch, capsys):
+    """What a paragraph was, which words changed, and its Chinese; what is new, in the form of the file."""
+    git = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True)
+    page, chinese = tmp_path / "a.md", tmp_path / "zh/a.md"
+    page.write_text(f"{EN}\n\n- stays\n")
+    chinese.parent.mkdir()
+    hashes = [edition.digest(EN), edition.digest("- stays")]
+    chinese.write_text(f"<!-- page {' '.join(hashes)} -->\n{ZH}\n\n- 保留\n", "utf-8")
+    git(["git", "init"])
+    git(["git", "add", "a.md"])
+    author = ["-c", "user.name=a", "-c", "user.email=a"]
+    git(["git", *author, "commit", "-m", "a", "--no-verify", "--no-gpg-sign"])
+    changed = EN.replace("The mean is", "The mean was, once,")
+    page.write_text(f"Something else.\n\n{changed}\n\n- stays\n")
+    for module in (edition, translate):
+        monkeypatch.setattr(module, "BOOK", tmp_path)
+    monkeypatch.setattr(edition, "WORDS", chinese.parent)
+    translate.new("a")
+    marked = EN.replace("is $m$", "[-is-] {+was, once,+} $m$")
+    assert capsys.readouterr().out == (
+        f"<!-- page {edition.digest('Something else.')} -->\nSomething else.\n\n"
+        f"Was {hashes[0]}: {EN}\nIs: {marked}\n"
+        f"<!-- page {edition.digest(changed)} -->\n{ZH}\n\n"
+    )
+
+
+def test_what_is_one_unit():
+    """A wrapped line is no unit, an item is, and so is what stands below a title or below code."""
+    text = "A line\nand - more\n- an item\n  goes on\n  1. inner\n: meaning\n:::{tip} Title\n:class: x\nBelow\n:::"
+    cut = ["A line\nand - more", "- an item\n  goes on", "  1. inner", ": meaning"]
+    cut += [":::{tip} Title\n:class: x", "Below\n:::"]
+    assert edition.units(text) == cut
+    assert edition.units(f"{CODE}\nBelow\n{CODE}") == [CODE, "Below", CODE]
+    assert edition.units("| a |\n|---|\n| b |") == ["| a |", "|---|", "| b |"]
+
+
+def test_a_page_leads_to_its_other_language_where_there_is_one():
+    found = {
+        path.stem: f'href="../zh/book/{path.name}"' in path.read_text("utf-8")
+        for path in HTML.glob("book/*.html")
+    }
+    if not found:
+        pytest.skip("needs the built book: make book")
+    chinese = (HTML / "zh").exists()
+    assert not [page for page, leads in found.items() if leads != chinese]
 
 
 def test_labels_are_exchanged_and_all_else_in_an_output_stays():

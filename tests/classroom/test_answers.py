@@ -76,6 +76,7 @@ WAITS = {  # what may be an answer, and is not judged
     "a Markdown cell": changed((CELL, [("markdown", f"{TAG}1.1\n```python\n{DONE}\n```")])),
     "a raw cell": changed((CELL, [("raw", DONE)])),
     "no function": changed((CELL, ["it", ("code", "images.reshape(1, 2)")]), answer=""),
+    "a remark in the stub": changed(answer=f"{SIGNATURE}\n    # x.unfold?\n    pass"),
     "a remark": changed((CELL, ["it", ("markdown", "I could not.")]), answer=""),
     "the cell gone": changed((CELL, [])),
     "a line that cannot be read": changed(answer=DONE.replace("P)", "P\uff09", 1)),
@@ -84,6 +85,11 @@ WAITS = {  # what may be an answer, and is not judged
     "only for a GPU": changed(answer=DONE.replace("x = images.re", "x = images.cuda().re")),
     "nothing": [],
 }  # fmt: skip
+OPEN = {
+    "pass": "\n    pass",
+    "return": " return None",
+    "raise": "\n  raise NotImplementedError('later')  # yours",
+}
 FIVE = "def embed(images, kernel, bias):\n    return helper(images, kernel, bias)"
 LINE = "lambda x, k, b: F.conv2d(x, k, b, stride=k.shape[2]).flatten(2).mT"
 SHORT = {  # right, by a shortcut that the task forbids, and that stands in another cell
@@ -131,6 +137,9 @@ def graded(tmp_path_factory):
         for name, cells in SHORT.items()
     }
     many |= {"no words": changed(words="…")}
+    many |= {
+        f"open {name}": changed(answer=SIGNATURE + line) for name, line in OPEN.items()
+    }
     for name, cells in many.items():
         saved(top / "class", name, cells)
     write_json(top / "class-grades/state.json", {"seed": 7})
@@ -158,6 +167,10 @@ def test_a_right_answer_counts_wherever_it_is(graded, name):
 def test_what_cannot_be_told_waits_and_says_why(graded, name):
     row = graded[f"waits {name}", "1.1"]
     assert row["points"] is None and row["says"], row
+    if name in ("the cell gone", "a remark in the stub"):
+        assert (
+            row["says"] == "its place is gone or was changed, and no answer was found"
+        )
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -188,6 +201,12 @@ def test_nothing_but_a_stub_alone_is_no_answer(graded):
     assert graded["in its place", "1.5"]["points"] is None
 
 
+@pytest.mark.parametrize("name", OPEN)
+def test_whatever_holds_a_place_open_is_no_answer(graded, name):
+    row = graded[f"open {name}", "1.1"]
+    assert (row["points"], row["says"]) == (0, "not answered")
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "text",
@@ -205,8 +224,9 @@ def test_nothing_but_a_stub_alone_is_no_answer(graded):
         "def a(images" + " " * 10**6,
         "``" * 10**6,
         "def snake(" * 10**5,
+        "raise NotImplementedError " * 10**5 + "x",
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_no_text_holds_the_search_up(text):
     start = time.process_time()

@@ -138,14 +138,16 @@ def test_of_two_cells_for_a_task_the_last_counts():
     found = answers.code("1.1", "snake", lambda images, P: 0)
     assert [i for i, _ in found.cells] == [0, 2, 3, 7]
     assert found.text == last.strip()
-    assert found.odd == "snake is defined in cells 2 and 3, the last of which counts"
+    assert (
+        found.odd == "snake is defined more than once (cell 2 and 3): the last counts"
+    )
     assert [answers.words(number).text for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 
 def test_two_definitions_in_one_cell_are_told():
     cell = f"{right('1.1')}\n\n\ndef snake(images, P):\n    return images\n"
     found = Answers([("code", cell)], homework(1)).code("1.1", "snake", max)
-    assert found.odd == "snake is defined twice in cell 1, the last of which counts"
+    assert found.odd == "snake is defined more than once (cell 1): the last counts"
 
 
 def test_who_ends_the_process_waits_and_who_takes_too_long_has_nothing(sandbox):
@@ -216,6 +218,28 @@ def test_ordinary_lines_run_and_what_cannot_is_told_in_words(sandbox):
         "there is no cuda here: all runs on the CPU",
     ]
     assert ran.values[1]["value"] == 1 and not ran.why
+
+
+PASSING = """
+raise ValueError({"a", "b", "c", "d", "e"})
+raise ValueError(object())
+open(os.path.expanduser("~/none"))
+raise ValueError(random.random(), np.random.rand(), torch.rand(1))
+def snake(*a): raise ValueError(object())
+"""
+
+
+def test_what_is_told_is_the_same_in_every_run(sandbox):
+    cells = ["import os, random, torch, numpy as np", *PASSING.strip().splitlines()]
+    told = []
+    for room in (sandbox, Sandbox()):
+        with contextlib.closing(room):
+            ran = room.run([*enumerate(cells, 1)], TASK.name, HIDDEN.cases)
+        failed = {"failed": ran.values[0]["failed"][3:]}
+        verdict = grade.judged(TASK, HIDDEN, ran)
+        told.append((grade.left_out(ran), grade.left_out(Ran([failed])), verdict.says))
+    assert told[0] == told[1] and "object at …>" in told[0][0] and told[0][1]
+    assert "object at …>" in told[0][2]
 
 
 def test_nothing_is_left_running(sandbox):

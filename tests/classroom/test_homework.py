@@ -29,7 +29,7 @@ def holds(task):
     for mistake in exercise.mistakes:
         verdict = judge(exercise, exercise.edited(mistake))[""]
         assert (verdict.kind, verdict.says) == ("named", mistake[2]), mistake
-    assert len(exercise.mistakes) >= 4 and len(exercise.hints) == 2
+    assert len(exercise.mistakes) >= 4
     return exercise
 
 
@@ -61,6 +61,9 @@ def test_a_class_may_have_tasks_of_its_own(tmp_path, monkeypatch, request):
         ("1.3", "operator.methodcaller('con' + 'v2d', images)(F)"),
         ("1.3", "[f for n, f in inspect.getmembers(F) if n == 'con' + 'v2d']"),
         ("1.3", "getattr(F, 'con' + 'v2d')"),
+        ("1.3", "[f for f in gc.get_objects() if 'v2' + 'd' in str(f)]"),
+        ("1.3", "builtins.eval('F.con' + 'v2d')"),
+        ("1.3", "eval('F.con' + 'v2d')"),
         ("1.3", "torch.convolution(images)"),
         ("3.1", "nn.CrossEntropyLoss(label_smoothing=eps)"),
         ("3.1", "torch._C._nn.cross_entropy_loss(logits)"),
@@ -70,10 +73,11 @@ def test_a_class_may_have_tasks_of_its_own(tmp_path, monkeypatch, request):
     ],
 )
 def test_a_shortcut_is_shown_to_a_person(key, shortcut):
-    """And the reference, which takes none, is not."""
+    """And the reference, which takes none, is not, nor what other tasks may have beside it."""
     pattern = f"{TASKS[key].forbidden}|{ROUNDABOUT}"
     assert re.search(pattern, shortcut)
-    assert not re.search(pattern, right(key) + SET_UP)
+    beside = "def __init__(self): super().__init__()\ndef __call__(self): self.eval()"
+    assert not re.search(pattern, right(key) + SET_UP + beside)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

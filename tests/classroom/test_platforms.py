@@ -76,12 +76,13 @@ def gradebook(path):
         "Homework 10 (7)",
         "Homework 1 (98765)",
     ]
+    manual = ["", "", "", "", "", "Manual Posting", ""]
     worth = ["    Points Possible", "", "", "", "", "4", "16"]
     rows = [
-        [name, id_, f"s{id_}", f"login{id_}", "A", "1", "-"]
+        [name, id_, f"s{id_}", f"login{id_}", "A", "1", "EX" if id_ == "1238" else ""]
         for id_, name in PEOPLE.items()
     ]
-    return table(path, [head, worth, *rows])
+    return table(path, [head, manual, worth, *rows])
 
 
 def worksheet(path):
@@ -139,9 +140,10 @@ def test_canvas_and_back(tmp_path, notebooks, capsys):
     out, files, back = graded(zipped, roster)
     heads = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert back[0] == [*heads, "Homework 1 (98765)"]
-    assert back[1] == ["    Points Possible", "", "", "", "", "16"]
-    assert {row[1]: row[-1] for row in back[2:]} == POINTS
-    assert back[3][:2] == ["王, 芳", "1235"]
+    assert back[1:3] == [[""] * 6, ["Points Possible", "", "", "", "", "16"]]
+    there = POINTS | {"1238": "EX"}  # as it was
+    assert {row[1]: row[-1] for row in back[3:]} == there
+    assert back[4][:2] == ["王, 芳", "1235"]
     assert [*files] == [
         "doejane_1234_56790_homework-1-2.html",
         "müllerjörg_1236_56792_homework 1 (3).html",
@@ -152,7 +154,7 @@ def test_canvas_and_back(tmp_path, notebooks, capsys):
     before = {path.name: path.read_bytes() for path in out.rglob("*.csv")} | files
     for names in (CANVAS, CANVAS, again):
         out, files, back = graded(packed(zipped, names, notebooks), roster)
-        assert {row[1]: row[-1] for row in back[2:]} == POINTS  # by hand, and kept
+        assert {row[1]: row[-1] for row in back[3:]} == there  # by hand, and kept
         now = {path.name: path.read_bytes() for path in out.rglob("*.csv")} | files
         assert (before == now) == (names is CANVAS)
 

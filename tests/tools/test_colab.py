@@ -142,7 +142,7 @@ def test_make_colab_needs_no_package_and_says_what_to_do(project):
         "make",
         "colab",
         f"PYTHON={Path(sys.executable).resolve()} -S",
-        "LANGUAGE=zh",
+        "LANGUAGES=zh",
     ]
     said = subprocess.run(
         command, cwd=project, env=plain, capture_output=True, text=True, check=True

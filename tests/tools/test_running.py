@@ -248,6 +248,29 @@ def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, 
     )
 
 
+def test_every_page_is_written_anew_when_the_set_of_languages_changes(monkeypatch):
+    """An English page leads to the Chinese one exactly where there is one, in whatever order they are built."""
+
+    def settings(languages):
+        monkeypatch.setenv("LANGUAGES", languages)
+        return build.fingerprints("en")["settings"]
+
+    assert settings("en") != settings("en,zh") == settings("zh,en")
+
+
+def test_pages_of_a_language_that_is_not_built_any_more_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "SITES", {"en": tmp_path, "zh": tmp_path / "zh"})
+    monkeypatch.setattr(build, "SOURCES", {"zh": tmp_path / "made"})
+    monkeypatch.setattr(build, "build_pages", lambda *_, **__: 0)
+    page = tmp_path / "made/_build/html/index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("")
+    build.build_languages({"en": True, "zh": True})
+    assert (tmp_path / "zh/index.html").exists()
+    build.build_languages({"en": True})
+    assert not (tmp_path / "zh").exists()
+
+
 class Reports:
     """What a pytest run inside this one says."""
 

@@ -7,7 +7,6 @@ from web_pages import explorer, page
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "explorers")]
 
 TAPS = {  # where a finger taps (top left), where something is told then, and what
-    "dare": (".grid > button >> nth=5", ".verdict + p", "1 painted grey: still"),
     "way": (".grid > button >> nth=5", "pre", '["patches"][0, 5]'),
     "microscope": (".grid > button >> nth=5", ".telling", "32 × 32 pixels"),
     "lab": (".grid > button >> nth=5", ".verdict + p", "1 of 64 patches rubbed out"),
@@ -53,6 +52,4 @@ def test_by_touch_on_a_narrow_screen(browser, tmp_path, kind, width):
             action = place.evaluate(
                 "e => getComputedStyle(e.closest('.grid') ?? e).touchAction"
             )
-            assert action.startswith(
-                "pinch-zoom" if kind in ("lab", "dare") else "pan-y"
-            )
+            assert action.startswith("pinch-zoom" if kind == "lab" else "pan-y")

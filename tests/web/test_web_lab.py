@@ -9,11 +9,7 @@ from browsing import needs_browser
 from web_pages import explorer, page, run, tiny_model
 
 import vitlib as vl
-from vitworkshop.web.export import (
-    sample_pictures,
-    samples_script,
-    turning_patches,
-)
+from vitworkshop.web.export import sample_pictures, samples_script
 
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "lab")]
 MODEL = tiny_model("tiny")[0].half().float()
@@ -311,65 +307,3 @@ def test_full_screen_shows_all_at_once(browser, address):
         assert run(tab, size, ".verdict") > 36 and run(tab, size, ".layers b") > 20
         press(tab, "Full screen")
         tab.wait_for_function("!document.fullscreenElement")
-
-
-@pytest.fixture
-def dare(browser, tmp_path):
-    body = '<vit-dare model="tiny" picture="coffee" pictures="cat"></vit-dare>'
-    with explorer(browser, page(tmp_path, body, ["tiny"]), "vit-dare") as tab:
-        yield tab
-
-
-@pytest.mark.sampled(7)
-def test_the_search_in_the_page_is_the_packages(dare):
-    """Where none was made before; it ends when told to, or when anything is done; it is nobody's best."""
-    for stop in (
-        dare.get_by_role("button", name="Stop"),
-        dare.get_by_label("row 0, column 0"),
-    ):
-        press(dare, "Show me")
-        dare.wait_for_function(
-            "document.querySelector('vit-dare').state.painted.length > 1"
-        )
-        stop.click()
-        now = run(dare, "e.state.painted")
-        dare.wait_for_timeout(1000)
-        assert run(dare, "e.state.painted") == now and run(dare, "e.searching") is None
-    press(dare, "Show me")
-    dare.wait_for_function("document.querySelector('vit-dare').turns")
-    assert run(dare, "e.state.painted") == turning_patches(
-        MODEL, vl.sample_image("coffee", 32)
-    )
-    assert "a search. Can you" in told(dare) and run(
-        dare, "[e.bests, e.friendly.disabled]"
-    ) == [{}, True]
-
-
-def test_a_dare_is_won_and_handed_on(dare):
-    """The promised number is enough; one's best is one's fewest, and dares a friend on the untouched picture."""
-    wanted = turning_patches(MODEL, vl.sample_image("cat", 32))
-    n = len(wanted)
-    press(dare, "cat")
-    ends = "still", f"A search needs {n}, too.", f"A search needs {n}."
-    for painted, end in zip((wanted[:-1], wanted, list(range(64))), ends, strict=True):
-        assert f"{n} are enough" in told(dare)
-        run(dare, "e.set({painted: a[0]})", painted)
-        assert end in told(dare)
-        press(dare, "Start again")
-    assert run(dare, "e.bests") == {"cat": n}
-    press(dare, "Dare a friend")
-    dare.wait_for_function("location.hash")
-    link = json.loads(
-        base64.b64decode(dare.evaluate("location.hash").removeprefix("#lab="))
-    )
-    assert link["dare"] == n
-    for friend in (n - 1, "<b>", 0, 65, 1.5, [3]):
-        come = "addEventListener('hashchange', () => done(), { once: true })"
-        there = state_link({**link, "dare": friend})
-        dare.evaluate(
-            f"link => new Promise((done) => {{ {come}; location.hash = link; }})", there
-        )
-        assert (
-            f"a friend needed {n - 1}" if friend == n - 1 else f"{n} are enough"
-        ) in told(dare)
-        assert run(dare, "e.state.painted") == []

@@ -168,15 +168,11 @@ def test_what_is_pressed_stays_under_the_thumb(browser, tmp_path):
 
 
 def test_play_goes_on_by_itself_and_stops_where_the_reader_goes(browser, tmp_path):
-    with opened(browser, tmp_path, "avg", "brief", calm=False) as tab:
+    with opened(browser, tmp_path, "avg", calm=False) as tab:
         tab.clock.install()
         tab.get_by_role("button", name="Play").click()
         tab.clock.run_for(30_000)
         assert run(tab, "e.state.stage") == 6
         tab.get_by_role("button", name="Patches").click()
         tab.clock.run_for(30_000)
-        assert (
-            run(tab, "e.state.stage") == 1
-            and tab.get_by_role("button", name="Compare").count() == 0
-        )
-        assert "Rub out" not in tab.locator("vit-way").inner_text()
+        assert run(tab, "e.state.stage") == 1

@@ -14,6 +14,7 @@ from browsing import opened
 import vitlib as vl
 from vitworkshop.web import export
 
+STYLE = Path(__file__).parents[2] / "book" / "_static" / "first.css"
 photos = functools.cache(export.photos_script)
 samples = functools.cache(lambda: export.samples_script(export.sample_pictures()))
 
@@ -51,11 +52,12 @@ def page(tmp_path: Path, body: str, models=()) -> str:
         (tmp_path / f"scores-{card['name']}.js").write_text(scores, encoding="utf-8")
         turns = export.turns_script(card["name"], model, cat)
         (tmp_path / f"turns-{card['name']}.js").write_text(turns, encoding="utf-8")
+    shutil.copy(STYLE, tmp_path)
     names = " ".join(card["name"] for _, card in pairs)
     explorers = " ".join(sorted(path.stem for path in export.SCRIPTS.glob("vit-*.js")))
     (tmp_path / "page.html").write_text(
         f"""<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8"><title>A page</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="first.css">
 <script defer src="boot.js" data-models="{names}" data-explorers="{explorers}" data-picture="cat"></script>
 <body style="margin: 0 auto; max-width: 688px; padding: 0 12px"><h1>A page</h1>{body}</body></html>""",
         encoding="utf-8",

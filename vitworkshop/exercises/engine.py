@@ -58,7 +58,7 @@ class Exercise:
             computes it, or a dict of its parts.
         mistakes: (old, new, sentence): an edit of the reference's source, and what to tell who made that mistake; a
             sentence may be a function of the arguments.
-        hints: In stages, from a question to the last step but one.
+        hints: In stages, from a question to the last step but one; homework has none.
         others: Other right answers, for the test: functions, values, or edits (old, new). Words among them pass.
         inputs: Draws the arguments of each call, as a list of tuples; None where a value is asked for.
         run: run(answer, *arguments) gives what is compared; by default the answer is called, or taken as it is.
@@ -72,7 +72,7 @@ class Exercise:
 
     reference: Callable
     mistakes: list[tuple[str, str, str | Callable[..., str]]]
-    hints: list[str]
+    hints: list[str] = field(default_factory=list)
     others: list[Any] = field(default_factory=list)
     inputs: Callable[[], list[tuple]] | None = None
     run: Callable | None = None

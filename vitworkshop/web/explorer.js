@@ -146,6 +146,16 @@
     return [(clientX - left) / width, (clientY - top) / height];
   }
 
+  /* The places of an n x n picture on the line from one point to another, in shares of its sides: a fast pointer skips some. */
+  function passed([x0, y0], [x1, y1], n) {
+    const steps = Math.ceil(4 * n * Math.max(Math.abs(x1 - x0), Math.abs(y1 - y0), 1e-9));
+    const places = range(steps + 1).flatMap((k) => {
+      const [col, row] = [x0 + ((x1 - x0) * k) / steps, y0 + ((y1 - y0) * k) / steps].map((at) => Math.floor(at * n));
+      return Math.min(row, col) >= 0 && Math.max(row, col) < n ? [row * n + col] : [];
+    });
+    return [...new Set(places)];
+  }
+
   const button = (label, onclick) => h("button", { type: "button", onclick }, label);
   const setPressed = (one, yes) => one.setAttribute("aria-pressed", yes);
   const select = (label, names, onchange) =>
@@ -421,7 +431,7 @@
 
   window.vitExplorer = {
     VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, decoded, files, folded, grid, h, keeps, large,
-    linked, note, onArrows, paint, pair, percent, place, pointer, range, sample, save, select, sentences, setPressed, sides,
-    slider, squares, terms, title, upper, working, written,
+    linked, note, onArrows, paint, pair, passed, percent, place, pointer, range, sample, save, select, sentences, setPressed,
+    sides, slider, squares, terms, title, upper, working, written,
   };
 })();

@@ -18,6 +18,7 @@ from vitlib.checks import checked
 from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
+from vitlib.evidence import load_results
 from vitlib.explain.scores import GRADIENTS, patch_scores
 from vitlib.explain.trace import check_plain
 from vitlib.files import write_atomic
@@ -145,6 +146,11 @@ def _check_card(card: dict) -> None:
         )
 
 
+def photographs(size: int) -> dict[str, Tensor]:
+    """The book's photographs, by their names."""
+    return {name: sample_image(name, size) for name in PHOTOS}
+
+
 def sample_pictures() -> dict[str, Tensor]:
     """The sample photographs, and one drawing of each class of Drawn-10, called "drawn boat" and so on."""
     images, labels = load_drawn10("test", n=200)
@@ -152,7 +158,7 @@ def sample_pictures() -> dict[str, Tensor]:
         f"drawn {name}": images[(labels == k).nonzero()[0, 0]]
         for k, name in enumerate(DRAWN10_CLASSES)
     }
-    return {name: sample_image(name, 32) for name in PHOTOS} | drawn
+    return photographs(32) | drawn
 
 
 def samples_script(pictures: dict[str, Tensor]) -> str:
@@ -238,6 +244,12 @@ def words_script(language: str) -> str:
     return f"window.bookWords = {table};\n".replace("</", "<\\/")
 
 
+def lab_results_script(known: bool = True) -> str:
+    """`window.vitLab`: what the lab's tour tells, by model; of none where what it tells is not known."""
+    models = load_results("lab")["models"] if known else {}
+    return f"window.vitLab = {json.dumps({'models': models})};\n"
+
+
 def imagenet_script() -> str:
     """`window.vitImageNet`: the names of ImageNet's thousand classes, as torchvision has them."""
     lines = (SCRIPTS / "imagenet.txt").read_text(encoding="utf-8").splitlines()
@@ -251,7 +263,7 @@ def imagenet_script() -> str:
 def photos_script(pictures: dict[str, Tensor] | None = None) -> str:
     """Larger pictures to cut, as a script: `window.vitPhotos[name]`, a WebP file in base64."""
     cv2, coded = _import_cv2(), {}
-    images = pictures or {name: sample_image(name, 224) for name in PHOTOS}
+    images = pictures or photographs(224)
     for name, image in images.items():
         bgr = np.ascontiguousarray(image.numpy()[::-1].transpose(1, 2, 0))  # (H, W, C)
         _, data = cv2.imencode(

@@ -2,12 +2,12 @@
 
    All that was done to the picture and to the model is one small object, `state`; every change makes a new one, so that
    undo is a list, and a link is the state written down. `look` computes what follows from it, in one forward pass; the
-   panels (lab-panels.js) show it. The dare (vit-dare.js) is a lab with one tool and other words. */
+   panels (lab-panels.js) show it. */
 (() => {
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, byLength, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent,
+    VitExplorer, argmax, bars, button, byLength, clauses, copied, folded, grid, h, keeps, linked, note, paint, passed, percent,
     place, pointer, range, sample, sentences, setPressed, sides,
   } = window.vitExplorer;
 
@@ -70,8 +70,9 @@
     mark = "lab"; // of its links
 
     async build() {
-      const files = ["lab-results.js", "lab-panels.js", "lab-tour.js"];
-      const picker = await this.stage("remove", "scores", ...files), tools = this.toolbox(), foot = this.foot();
+      await this.loadModel();
+      const files = [`scores-${this.name}.js`, "lab-results.js", "lab-panels.js", "lab-tour.js"];
+      const picker = await this.stage("remove", ...files), tools = this.toolbox(), foot = this.foot();
       const { layers, rankings, inside } = window.vitLabPanels;
       this.tour = window.vitTour(this);
       this.panels = [layers(this), rankings(this), inside(this), this.tour, tools, foot];
@@ -85,10 +86,9 @@
       this.follow();
     }
 
-    /* What the dare has as well: the picture to press and to rub, the answer, undo; gives the choice of pictures. */
-    async stage(tool, made, ...files) {
+    /* What the way has as well: the picture to press and to rub, the answer, undo; gives the choice of pictures. */
+    async stage(tool, ...files) {
       await this.loadModel();
-      if (made) files.push(`${made}-${this.name}.js`);
       await Promise.all(["rankings.js", ...files].map(window.vit.script));
       const { n } = this, picker = await this.chooser(await this.samples());
       Object.assign(this, { tool, past: [], panels: [], bars: bars(this.model.classes) });
@@ -245,8 +245,8 @@
       });
       addEventListener("pointermove", (event) => {
         if (!stroke || !event.buttons) return;
-        const { at, done } = stroke, to = pointer(event, node), path = this.between(at, to), keep = !done.size;
-        if (keep && path.every((i) => i === this.between(at, at)[0])) return; // still a press
+        const { at, done } = stroke, to = pointer(event, node), path = passed(at, to, this.n), keep = !done.size;
+        if (keep && path.every((i) => i === passed(at, at, this.n)[0])) return; // still a press
         stroke.at = to;
         getSelection().empty();
         if (path.every((i) => done.has(i))) return;
@@ -259,16 +259,6 @@
         if (stroke?.done.size && event.detail) event.stopPropagation(); // a key's click has no detail
       }, true);
       node.addEventListener("contextmenu", (event) => { if (stroke) event.preventDefault(); }); // a finger that rests
-    }
-
-    /* The places on the line from one point to another, in shares of the picture: a fast pointer skips some. */
-    between([x0, y0], [x1, y1]) {
-      const { n } = this, steps = Math.ceil(4 * n * Math.max(Math.abs(x1 - x0), Math.abs(y1 - y0), 1e-9));
-      const passed = range(steps + 1).flatMap((k) => {
-        const [col, row] = [x0 + ((x1 - x0) * k) / steps, y0 + ((y1 - y0) * k) / steps].map((at) => Math.floor(at * n));
-        return Math.min(row, col) >= 0 && Math.max(row, col) < n ? [row * n + col] : [];
-      });
-      return [...new Set(passed)];
     }
 
     toolbox() {

@@ -1,8 +1,8 @@
-/* <vit-way model="cifar10-photo" picture="cat" brief>: one patch on its way through a Vision Transformer.
+/* <vit-way model="cifar10-photo" picture="cat">: one patch on its way through a Vision Transformer.
 
    A lab (vit-lab.js) whose forward pass keeps every tensor. The stages are that pass: picture, patches, tokens, each
    block, the pooled vector, the answer. One patch is followed through them (way-drawing.js shows how), and each number
-   opens into the sum that made it (way-inside.js). With `brief`, there are the stages and Play alone. */
+   opens into the sum that made it (way-inside.js). */
 window.vit.script("vit-lab.js").then(() => {
   "use strict";
 
@@ -43,8 +43,8 @@ window.vit.script("vit-lab.js").then(() => {
 
     async build() {
       const files = ["photos.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"];
-      const picker = await this.stage("follow", null, ...files), { L } = this, D = this.model.config.embed_dim;
-      Object.assign(this, { brief: this.hasAttribute("brief"), D, T: 1 + this.N, moved: 1, playing: null });
+      const picker = await this.stage("follow", ...files), { L } = this, D = this.model.config.embed_dim;
+      Object.assign(this, { D, T: 1 + this.N, moved: 1, playing: null });
       this.stages = [["photo", t("Photo")], ["patches", t("Patches")], ["tokens", t("Tokens")],
         ...range(L).map((l) => ["block", t("Block {l}", { l }), l]),
         ["pool", this.readsCls ? "CLS" : t("Mean")], ...(this.model.classes.length ? [["answer", t("Answer")]] : [])].map(([kind, name, l]) => ({ kind, name, l }));
@@ -58,15 +58,11 @@ window.vit.script("vit-lab.js").then(() => {
       this.play = button("", () => (this.playing ? this.pause() : this.start()));
       this.play.className = "primary";
       this.drawing = window.vitDrawing(this);
-      const row = h("div", { class: "row turns" }, this.back, this.next, this.play,
-        this.brief ? h("a", { href: "way.html" }, t("The whole way, number by number")) : []);
-      const parts = [this.heading, list, row, this.words, this.drawing.node]; // what may grow is below what is pressed
-      if (this.brief) this.view.append(...parts, picker);
-      else {
-        this.inside = window.vitInside(this);
-        this.panels = [this.toolbox(), this.lens(), this.inside, this.foot()];
-        this.view.append(...parts, ...this.panels.map((panel) => panel.node), picker);
-      }
+      const row = h("div", { class: "row turns" }, this.back, this.next, this.play);
+      this.inside = window.vitInside(this);
+      this.panels = [this.toolbox(), this.lens(), this.inside, this.foot()];
+      // what may grow is below what is pressed
+      this.view.append(this.heading, list, row, this.words, this.drawing.node, ...this.panels.map((panel) => panel.node), picker);
       this.follow();
     }
 

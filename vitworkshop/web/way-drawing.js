@@ -124,7 +124,7 @@
       } else if (kind === "patches") {
         right.replaceChildren(note(t("The patch: red, green and blue of each pixel")), pixels());
       } else if (kind === "answer") {
-        const all = bars(classes, way.brief ? 5 : 10);
+        const all = bars(classes, 10);
         all.show(way.result.probs, way.touched ? way.before : undefined);
         right.replaceChildren(note(t("Its answer")), all.node);
       } else if (numbers && tokens.parentNode !== right) right.replaceChildren(what, tokens, arcs, told);
@@ -145,7 +145,7 @@
         frame.style.cssText = `left:calc(${(1 + n) * wide}% - 2px);width:calc(${wide}% + 4px)`;
       });
       told.textContent = sentences(kind === "block" ? t("Curves: what the framed token reads.")
-        : t("Orange: above zero; blue: below."), !way.brief && t("Press a number to open it."));
+        : t("Orange: above zero; blue: below."), t("Press a number to open it."));
       const weights = kind === "block" && !removed.includes(patch) ? way.reads(l) : [], most = Math.max(...weights);
       const context = arcs.getContext("2d"), at = (k) => ((k + 0.5) / T) * arcs.width;
       [arcs.width, arcs.height] = [1040, 96];
