@@ -14,7 +14,6 @@ CHAPTER = "book/05-attention"
 # nothing of other queries
 QUERIES = {
     "positional encoding": "03-position key-concepts#term-Position-embedding", "tokenizer": "01-patchify",
-    "positoin embeding": "03-position key-concepts#term-Position-embedding",
     "CLS token": "07-cls-or-gap", "ViT-B": "08-whole-vit",
     "why is my loss nan": "questions", "feed forward network": "06-encoder",
     "dropout": "06-encoder key-concepts#term-Dropout",

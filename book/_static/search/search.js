@@ -69,7 +69,7 @@
       boost: { title: 5, page: 1.5, text: 1, code: 0.4 },
       boostDocument: (id) => (asks && isTerm(sections[id]) ? 2 : standing(sections[id])),
       prefix: (term) => term.length > 2 || (term.length === 1 && isHan(term)),
-      fuzzy: (term) => (term.length > 5 ? 0.2 : 0),
+      fuzzy: (term) => (term.length > 5 ? 0.15 : 0),
       weights: { prefix: 0.6, fuzzy: 0.2 },
     });
     const most = Math.max(0, ...found.map((hit) => hit.queryTerms.length));
