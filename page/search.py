@@ -18,8 +18,9 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx_design.dropdown import dropdown_main
 
-from page.edition import WORDS
+from page.edition import BOOK
 from page.words import t
+from vitworkshop.words import CHOSEN
 
 SIGNS = {
     **{"times": "×", "cdot": "·", "to": "→", "sqrt": "√", "top": "ᵀ", "ell": "ℓ", "dots": "…", "le": "≤", "ge": "≥"},
@@ -178,8 +179,9 @@ def write_index(app, error) -> None:
     script = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / "sections.js"
     text = f"window.bookSections={script}\n"
-    if app.config.language == "zh_CN":
-        says = yaml.safe_load((WORDS / "search.yml").read_text("utf-8"))
+    asked = BOOK / CHOSEN["language"] / "search.yml"
+    if asked.exists():
+        says = yaml.safe_load(asked.read_text("utf-8"))
         text += f"window.bookSays={json.dumps(says, ensure_ascii=False)}\n"
     path.write_text(text, encoding="utf-8")
 
