@@ -28,6 +28,7 @@ from pathlib import Path
 from PIL import Image
 
 from page.address import MODEL, PICTURE, state_address
+from vitlib.evidence import load_results
 from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.web import export
 
@@ -79,8 +80,9 @@ def write_scripts(app, error) -> None:
     (folder / "photos.js").write_text(export.photos_script(), encoding="utf-8")
     (folder / "dialect.js").write_text(export.dialect_script(), encoding="utf-8")
     (folder / "imagenet.js").write_text(export.imagenet_script(), encoding="utf-8")
+    lab = json.dumps({"models": load_results("lab")["models"]})
     (folder / "lab-results.js").write_text(
-        export.lab_results_script(), encoding="utf-8"
+        f"window.vitLab = {lab};\n", encoding="utf-8"
     )
 
 

@@ -71,7 +71,7 @@ SAID = {  # what the notebooks themselves say, by language
         "comma": ", ",
         "semicolon": "; ",
         "built": "{} (book/{} in the built book)",
-        "still": "A still: run the next cell, and it moves, as on {}.",
+        "still": "A still: run the next cell, and it moves; so it does on {}.",
         "explorer": "its page",
     },
     "zh": {
@@ -88,7 +88,7 @@ SAID = {  # what the notebooks themselves say, by language
         "comma": "，",
         "semicolon": "；",
         "built": "{}（所建网页中的 book/{}）",
-        "still": "这是静止的图；运行下一个单元格，就能像在{}上一样互动。",
+        "still": "这是静止的图；运行下一个单元格就能互动，在{}上也可以。",
         "explorer": "它的网页",
     },
 }

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from itertools import pairwise
 
 import pytest
 from pages import CHAPTERS, source, tags
@@ -31,6 +32,11 @@ ANSWER = re.compile(
     r"^`{4}\{solution(?:-start)?\} \S+\n(?::.*\n)+(?:`{4}\n)?\n*(\S.*)", re.M
 )
 FOLDS = plain.FOLDED["jupyter"]
+
+
+def shows(cell: dict) -> bool:
+    """Whether it is a cell that shows an explorer."""
+    return cell["cell_type"] == "code" and source(cell).startswith("vl.explore(")
 
 
 @pytest.fixture(scope="module", params=["lab", "colab", "class"])
@@ -77,10 +83,11 @@ def test_a_reader_meets_no_solution_no_myst_and_nothing_dead(written, path):
     named = f"book/{path.stem}.html"
     stills = [found for found in STILL.finditer(text) if found["name"] in EXPLORERS]
     asked_text = "\n\n".join(map(source, asked))
-    assert len(stills) == len(re.findall(r"^<vit-", asked_text, re.M))
+    tags_there = re.findall(r"^<vit-", asked_text, re.M)
+    assert len(stills) == len(tags_there) == sum(map(shows, cells))
     assert all(named in found["said"] for found in stills)
-    running = sum("vl.explore(" in source(cell) for cell in code)
-    assert running == sum("run the next cell" in found["said"] for found in stills)
+    for cell, following in pairwise(cells):
+        assert ("run the next cell" in source(cell)) == shows(following)
     for each in words:
         if MOVES.search(STILL.sub("", each)) and STILL.search(each):
             assert named in each

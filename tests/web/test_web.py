@@ -4,18 +4,29 @@ import base64
 import html
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 import torch
-from browsing import needs_browser
+from browsing import needs_browser, opened
+from pages import CHAPTERS, source
 from PIL import Image, ImageOps
 from safetensors.torch import save_file
 from web_pages import explorer, page, run, tiny_model
 
 import vitlib as vl
+from page import edition
+from tools.plain import plain_notebook
+from vitworkshop.web.explore import SETTINGS
 
 pytestmark = needs_browser
+CALLS = [  # by which the chapters' explorers are shown in notebooks
+    source(cell)
+    for path in CHAPTERS
+    for cell in plain_notebook(edition.notebook(path, "en"), path.stem)["cells"]
+    if source(cell).startswith("vl.explore(")
+]
 
 
 def random_intervention(draw: torch.Generator, cfg) -> dict:
@@ -363,6 +374,45 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     tab.close()
 
 
+@pytest.mark.parametrize("call", CALLS)
+def test_every_explorer_of_a_chapter_is_alive_in_its_cell(call, browser, tmp_path):
+    """As high as it is, and without a request."""
+    shown = eval(call, {"vl": vl})._repr_html_()
+    (tmp_path / "cell.html").write_text(f'<meta charset="utf-8">{shown}', "utf-8")
+    with opened(browser, (tmp_path / "cell.html").as_uri(), 900) as (tab, wrong):
+        kind = re.search(r'kind="(\w+)"', call)[1]
+        one = tab.frame_locator("iframe").locator(f"vit-{kind}[data-ready=yes]")
+        one.wait_for(timeout=60_000)
+        height = one.bounding_box()["height"]
+        tab.wait_for_function(
+            "height => Math.abs(document.querySelector('iframe').offsetHeight - height) < 2",
+            arg=height,
+        )
+        assert height > 300 and wrong == []
+    tag = re.search(r"<vit-[^>]*>", html.unescape(shown))[0]
+    for name, value in re.findall(r'(\w+)="?([^",)]+)', call.removeprefix("vl.")):
+        assert name == "kind" or f'{name}="{value}"' in tag
+
+
+def test_what_may_be_set_is_what_the_page_offers(browser, tmp_path):
+    shown = vl.explore(kind="learn")._repr_html_()
+    (tmp_path / "cell.html").write_text(shown, "utf-8")
+    with opened(browser, (tmp_path / "cell.html").as_uri()) as (tab, wrong):
+        frame = tab.frame_locator("iframe")
+        frame.locator("vit-learn[data-ready=yes]").wait_for()
+        for name, label in (
+            ("task", "Task"),
+            ("without", "Beside it"),
+            ("depth", "blocks"),
+        ):
+            options = frame.get_by_label(label, exact=True).locator("option")
+            offered = {
+                one.removeprefix("without ") for one in options.all_text_contents()
+            }
+            assert offered - {"nothing"} == set(SETTINGS["learn"][name].split("|"))
+        assert wrong == []
+
+
 def test_a_frame_speaks_the_language_of_the_notebook(browser, tmp_path):
     """Its buttons, its sentences with their numbers, and what its choices are called; their values stay English."""
     model, _ = tiny_model("mine", global_pool="avg")
@@ -423,6 +473,20 @@ def test_other_models_are_refused():
         vl.explore(model, images, kind="movie")
     with pytest.raises(ValueError, match="expected a VisionTransformer"):
         vl.explore(torch.nn.Linear(2, 2), images)
+    with pytest.raises(ValueError, match="no model called 'cifar10-foto'"):
+        vl.explore("cifar10-foto")
+    for given in ({"model": model}, {"images": images}, {"classes": ["cat"]}):
+        with pytest.raises(ValueError, match="expected no model.*; leave them out"):
+            vl.explore(kind="triangle", **given)
+    with pytest.raises(ValueError, match="settings none, got task; leave it out"):
+        vl.explore(kind="lab", task="where")
+    for kind, wrong, says in (
+        ("learn", {"depth": "3"}, "depth to be 1 or 2 or 4 or 6, got '3'"),
+        ("learn", {"brief": False}, "brief to be True, got False"),
+        ("positions", {"resample": "6"}, 'resample to be .*, got "6"'),
+    ):
+        with pytest.raises(ValueError, match=says.replace('"', "'")):
+            vl.explore(kind=kind, **wrong)
 
 
 def test_export_web_tells_no_accuracy_of_other_weights(tmp_path):

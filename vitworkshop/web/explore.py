@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jaxtyping import UInt8
 from torch import Tensor, nn
@@ -22,7 +23,6 @@ from vitworkshop.web.export import (
     dialect_script,
     given_script,
     imagenet_script,
-    lab_results_script,
     photographs,
     photos_script,
     samples_script,
@@ -109,7 +109,7 @@ def explore(
     images: UInt8[Tensor, "n 3 H W"] | None = None,
     classes: Sequence[str] | None = None,
     kind: str = "lab",
-    **settings: str | int,
+    **settings: str | bool,
 ) -> Explorer:
     """The ViT lab, or another explorer, in a notebook: the reader's own model, on raw images, run by the browser.
 
@@ -146,18 +146,15 @@ def explore(
             )
         made = {"photos.js": photos_script()} if kind == "patches" else {}
         return _frame(f"vit-{kind}", told, EXPLORERS[kind], made)
-    pictures = _offered(images)
-    is_book = model is None or model in list_pretrained()
-    if kind == "way" and not is_book and not isinstance(model, VisionTransformer):
+    pictures, model = _offered(images), FIRST if model is None else model
+    is_far = not isinstance(model, VisionTransformer) and model not in list_pretrained()
+    if kind == "way" and is_far:
         return _microscope(model, pictures or photographs(224), classes)
-    if is_book or isinstance(model, str | Path):
-        model, card = load_pretrained(str(model or FIRST))
-    else:
-        model = check_runs_in_a_page(model)
-        card = {"name": "your model", "config": {"num_classes": model.cfg.num_classes}}
+    model, card = _found(model)
+    name = card["name"]
     if classes is not None:
-        card = {**card, "classes": list(classes)}
-    name, script = card["name"], web_script(model, card)
+        card |= {"classes": list(classes)}
+    script = web_script(model, card)
     size = model.cfg.image_shape[0]
     if images is not None:
         check_images(
@@ -169,15 +166,23 @@ def explore(
         f"{name}.js": script,
         f"scores-{name}.js": scores_script(name, model, pictures) if scored else "",
         "samples.js": samples_script(pictures),
-        # what only the book's photographs have
-        "lab-results.js": lab_results_script(known=images is None),
+        "lab-results.js": "window.vitLab = { models: {} };",
         "photos.js": photos_script() if images is None and kind == "way" else "",
     }
     told |= {"model": name, **_listed(pictures)}
     return _frame(f"vit-{kind}", told, EXPLORERS[kind], made)
 
 
-def _told(kind: str, settings: dict[str, str | int]) -> dict[str, str]:
+def _found(model: nn.Module | str | Path) -> tuple[VisionTransformer, dict[str, Any]]:
+    """A model of the book, of a run or of the reader, and its card."""
+    if isinstance(model, str | Path):
+        model, card = load_pretrained(str(model))
+        return check_runs_in_a_page(model), card
+    own = check_runs_in_a_page(model)
+    return own, {"name": "your model", "config": {"num_classes": own.cfg.num_classes}}
+
+
+def _told(kind: str, settings: dict[str, str | bool]) -> dict[str, str]:
     """Settings as a page's tag has them."""
     forms = SETTINGS.get(kind, {})
     for name, value in settings.items():

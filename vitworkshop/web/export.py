@@ -18,7 +18,6 @@ from vitlib.checks import checked
 from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
-from vitlib.evidence import load_results
 from vitlib.explain.scores import GRADIENTS, patch_scores
 from vitlib.explain.trace import check_plain
 from vitlib.files import write_atomic
@@ -242,12 +241,6 @@ def words_script(language: str) -> str:
     """`window.bookWords`: what the scripts say, from English to another language."""
     table = json.dumps(words.table(f"{language}-scripts"), ensure_ascii=False)
     return f"window.bookWords = {table};\n".replace("</", "<\\/")
-
-
-def lab_results_script(known: bool = True) -> str:
-    """`window.vitLab`: what the lab's tour tells, by model; of none where what it tells is not known."""
-    models = load_results("lab")["models"] if known else {}
-    return f"window.vitLab = {json.dumps({'models': models})};\n"
 
 
 def imagenet_script() -> str:
