@@ -53,13 +53,13 @@ def renew(path: Path, text: str, written: dict[str, str]) -> Path | None:
     """Puts a chapter where nothing of the reader's is lost; where it lies now, None if it was there before."""
     new = digest(text)
     for place in places(path):
-        there = None
-        if place.exists():
-            there = held(place)
-        if new in (there, there and written.get(place.name)):
+        there = held(place) if place.exists() else None
+        known = written.get(place.name)
+        # a new edition that is gone took the chapter's place, or was thrown away
+        if new == there or (new == known and (there or place != path)):
             written[place.name] = new
             return None
-        if there in (None, written.get(place.name)):
+        if there in (None, known):
             write_atomic(place, text.encode())
             written[place.name] = new
             return place

@@ -127,7 +127,8 @@ def works(language: str) -> dict[str, tuple[str, str, str, str]]:
 def names(language: str) -> dict[str, tuple[str, str]]:
     """What a label of the book is called, and its place in the pages."""
     found, words = {}, SAID[language]
-    heading = re.compile(r"^\(([\w-]+)\)=\n+#+ (.+)$", re.M)
+    # a heading may have several labels
+    heading = re.compile(r"^\(([\w-]+)\)=\n+(?=(?:\([\w-]+\)=\n+)*#+ (.+)$)", re.M)
     for page in sorted(BOOK.glob("*.md")):
         text, name = edition.page(page, language), f"{page.stem}.html"
         title = re.search(r"^# (.+)$", text, re.M)
@@ -318,6 +319,7 @@ def plain(text: str, listed: str, language: str, chapter: str, alone: bool) -> s
         lambda m: f"{m[1] or ''} ",
         text,
     ).replace("\0", "")
+    text = re.sub(r"(?<=, under “)([^”]*”)(?= \w)", r"\1,", text)
     return re.sub(r"^(>? ?): ", r"\1- ", text, flags=re.M)
 
 

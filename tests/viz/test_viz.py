@@ -265,14 +265,20 @@ def test_a_notebook_shows_each_figure_once():
     )
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     images = [
-        [output for output in cell.outputs if "image/svg+xml" in output.get("data", {})]
+        [
+            output
+            for output in cell.outputs
+            if {"image/png", "image/svg+xml"} & output.get("data", {}).keys()
+        ]
         for cell in notebook.cells
     ]
     assert [len(outputs) for outputs in images] == [0, 1, 0, 1, 0, 1]
     for (output,) in (images[1], images[3]):
         # in one format, and the whole card: nothing is cropped
         assert set(output["data"]) == {"text/plain", "image/svg+xml"}
-        width = re.search(r'<svg .*?width="([\d.]+)pt"', output["data"]["image/svg+xml"])
+        width = re.search(
+            r'<svg .*?width="([\d.]+)pt"', output["data"]["image/svg+xml"]
+        )
         assert float(width[1]) == pytest.approx(72 * style.WIDTH)
 
 
