@@ -109,7 +109,7 @@ $(STAMP):
 		echo "apt install python3.11 python3.11-venv), or name it: make book PYTHON=/path/to/python3.12"; \
 		exit 1; \
 	fi
-	@echo "Setting up $(VENV) with $$($(PYTHON) --version) (once; about ten minutes, as the network is) ..."
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version) (once; about ten minutes, depending on the network) ..."
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --progress-bar on $(INDEX) -r requirements.txt

@@ -7,7 +7,7 @@ import gc
 from importlib import import_module
 
 CONCERNS = (
-    "address api map numbers beside exercises guess typography drawings chapters cards search theme explorers "
+    "words address api map numbers beside exercises guess typography drawings chapters cards search theme explorers "
     "language preview"
 )
 

@@ -191,6 +191,11 @@ def main(arguments: list[str]) -> int:
 
 def use_address(app, config) -> None:
     """Shows buttons that lead to the repository and to Colab, once the book has an address."""
+    from page.edition import (
+        place,
+    )  # here: tests may import no package before their hook
+    from vitworkshop.words import CHOSEN
+
     url, options = read_url(), config.html_theme_options
     if not url:
         for name in ("repository_url", "launch_buttons"):
@@ -206,7 +211,7 @@ def use_address(app, config) -> None:
         "launch_buttons": colab,
     }
     options |= {"use_repository_button": True, "use_issues_button": True}
-    config.html_baseurl = pages_url(url) + "zh/" * (config.language == "zh_CN")
+    config.html_baseurl = pages_url(url) + place(CHOSEN["language"])
     config.sitemap_url_scheme = "{link}"
 
 

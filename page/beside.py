@@ -324,7 +324,7 @@ def folded(name: str) -> str:
     what = t("Table, log and command of `{name}`", name=name)
     question, measure = t(STUDIES[name].question), t(result["measure"])
     measured = t("{question} Judged by {measure}.", question=question, measure=measure)
-    table = vl.viz.table([*map(t, head)], rows)
+    table = "{.runs}\n" + vl.viz.table([*map(t, head)], rows)
     text = "\n\n".join([measured, *map(t, described(name)), table, made, again])
     return f":::{{dropdown}} {what}\n{text}\n:::"
 

@@ -26,23 +26,32 @@ from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
-from babel.messages.pofile import write_po
+from babel.messages.pofile import read_po, write_po
 
-from page import beside, clinic, guess, numbers
+from page import beside, clinic, edition, guess, numbers
 from page import map as drawn_map
-from page.words import read
 from vitlib.weights import foreign
 from vitworkshop.exercises import told
 from vitworkshop.words import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
-COMPILED = {"": "", "-scripts": (".js", "foreign.py")}  # for Python, and for pages
+COMPILED = {  # for Python, for pages, for what is drawn
+    "": "",
+    "-scripts": (".js", "foreign.py"),
+    "-figures": "figures",
+}
 KEPT = {"figures", "sphinx"}  # what the catalogue itself lists
 SCRIPTS = ("vitworkshop/web/*.js", "book/_static/*.js", "book/_static/*/*.js")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 CALL = re.compile(rf"\btn?\(\s*({LITERAL}(?:\s*\+\s*{LITERAL})*)(?:,\s*({LITERAL}))?")
 
 Message = str | tuple[str, str]  # with its plural, where it counts
+
+
+def read(language: str = "zh") -> Catalog:
+    """A language's catalogue."""
+    with (FOLDER / f"{language}.po").open("rb") as file:
+        return read_po(file, locale=language)
 
 
 def messages(script: str) -> list[Message]:
@@ -121,6 +130,7 @@ def data() -> Iterator[tuple[str, str]]:
         "page/beside.py": beside.said(),
         "page/guess.py": guess.said(),
         "page/clinic.py": clinic.said(),
+        "page/edition.py": edition.said(),
     }
     for name, texts in sources.items():
         for text in texts:

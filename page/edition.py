@@ -3,9 +3,9 @@
     make book LANGUAGES=en,zh        builds both; the Chinese pages lie under zh/
 
 A translation is a file for each chapter and page: comments that name a cell, the part of it (caption, alt, show, hide;
-nothing for its text) and the hash of each English paragraph; then the paragraphs. Code, outputs, numbers and drawings
-are the English ones, and nothing runs again. A paragraph without a translation, or whose English has changed, stands
-there in English with a mark. `page/translate.py` helps who translates.
+nothing for its text) and the hash of each English unit; then the units. Code, outputs, numbers and drawings are the
+English ones, and nothing runs again. A unit without a translation, or whose English has changed, stands there in
+English with a mark. `page/translate.py` helps who translates.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from functools import reduce
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BOOK, WORDS = ROOT / "book", ROOT / "book" / "zh"
+BOOK = ROOT / "book"
 HEAD = re.compile(
-    r"^<!-- ([\w-]+)(?: (caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M
+    r"^<!-- [\w-]+(?: (?:caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M
 )
 PARTS = {  # where words stand in a code cell's metadata
     "caption": ("mystnb", "figure", "caption"),
@@ -35,8 +35,12 @@ TITLED = "admonition|dropdown|exercise|tab-item|warning|tip|note|important"
 CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *(?P=fence)$"
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
-MARK = "[英文]{.untranslated} "
-BARE = "[英文] "  # where there are only letters
+MARK = "in English"
+BANNER = "{n} parts of this page have no translation, or their English has changed: they are in English, with a mark."
+TITLE = re.compile(r"((?:title|caption): (?:\d\d )?)(.*)")  # in the table of contents
+SHARED = (
+    "book/_static book/_templates book/references.bib vitlib vitworkshop page".split()
+)
 LABELS = r"(?:\([\w-]+\)=\n)*"
 # What is translated as one: a directive's title with its options, a block of code, a row of a table, an item of a list,
 # a heading; else what stands between blank lines
@@ -50,7 +54,6 @@ OPEN = re.compile(
     rf"{LABELS}(?:\s*(?:#{{1,4}}|[-*:>]|\d+\.|[`:]{{3,}}\{{[\w-]+\}}) "
     r"|(?:\| ?)+|!\[|(?:\S.*\n)+? {2,}|\s*)"
 )
-BANNER = "本页有 {} 段尚无译文，或英文在翻译之后又改过：这些段落以英文显示，并有标记。"
 
 # Cutting
 
@@ -112,6 +115,12 @@ def spots(cell: dict) -> Iterator[tuple[str, dict, str]]:
             yield part, holder, last
 
 
+def said() -> list[str]:
+    """What the edition says by itself, and the table of contents."""
+    contents = TITLE.findall((ROOT / "_toc.yml").read_text("utf-8"))
+    return [MARK, BANNER, *(each for _, each in contents)]
+
+
 def texts(path: Path, held: str = "") -> dict[tuple[str, str], str]:
     """The texts of a chapter by cell and part; of a page there is one. `held` is what the file held once."""
     held = held or path.read_text("utf-8")
@@ -134,33 +143,22 @@ def headings(path: Path) -> list[str]:
     ]
 
 
-def pieces(path: Path) -> list[tuple[str, str, str, str]]:
-    """A file of translations: of each paragraph the cell, the part, the hash of the English, and the Chinese."""
-    found = []
-    if path.exists():
-        _, *parts = HEAD.split(path.read_text("utf-8"))
-        for cell, part, hashes, text in zip(
-            *(parts[i::4] for i in range(4)), strict=True
-        ):
-            said = [
-                each
-                for each in units(text)
-                if is_prose(each) or not re.match(r" *(?:\||[`:]{3})", each)
-            ]
-            if len(said) != len(hashes.split()):
-                raise ValueError(
-                    f"{path.name}, {cell}: expected {len(hashes.split())} paragraphs, got {len(said)}"
-                )
-            found += [
-                (cell, part or "", known, words)
-                for known, words in zip(hashes.split(), said, strict=True)
-            ]
+def translations(path: Path, language: str) -> dict[str, str]:
+    """The words of a chapter's or page's units in a language, by the hash of the English."""
+    file, found = BOOK / language / f"{path.stem}.md", {}
+    _, *parts = HEAD.split(file.read_text("utf-8")) if file.exists() else [""]
+    for hashes, text in zip(parts[::2], parts[1::2], strict=True):
+        said = [
+            each
+            for each in units(text)
+            if is_prose(each) or not re.match(r" *(?:\||[`:]{3})", each)
+        ]
+        if len(said) != len(hashes.split()):
+            raise ValueError(
+                f"{file.name}: expected {len(hashes.split())} texts below {hashes}, got {len(said)}"
+            )
+        found |= zip(hashes.split(), said, strict=True)
     return found
-
-
-def translations(path: Path) -> dict[str, str]:
-    """The Chinese of a chapter's or page's paragraphs, by the hash of the English."""
-    return {hashed: words for _, _, hashed, words in pieces(WORDS / f"{path.stem}.md")}
 
 
 def source(path: Path) -> Path:
@@ -172,17 +170,23 @@ def source(path: Path) -> Path:
     )
 
 
-# Composing what is read in Chinese
+# Composing what is read in another language
 
 
 def languages() -> list[str]:
-    """Which languages are built: LANGUAGES, "en", "zh" or both; ends the program with a sentence at anything else."""
-    wanted = os.environ.get("LANGUAGES", "en").replace(",", " ").split()
-    if not wanted or set(wanted) - {"en", "zh"}:
+    """Which languages are built, by LANGUAGES, English first, as the others come to lie in it."""
+    wanted = set(os.environ.get("LANGUAGES", "en").replace(",", " ").split())
+    known = {"en", *(each.parent.name for each in BOOK.glob("*/config.yml"))}
+    if not wanted or wanted - known:
         raise SystemExit(
-            f"LANGUAGES: expected en, zh or en,zh; got {','.join(wanted)!r}"
+            f"LANGUAGES: expected some of {', '.join(sorted(known))}; got {','.join(sorted(wanted))!r}"
         )
-    return sorted(set(wanted))  # the Chinese pages come to lie among the English ones
+    return sorted(wanted, key=lambda each: (each != "en", each))
+
+
+def place(language: str) -> str:
+    """Where the pages of a language lie among all."""
+    return "" if language == "en" else f"{language}/"
 
 
 def chosen(arguments: list[str]) -> str:
@@ -194,29 +198,33 @@ def chosen(arguments: list[str]) -> str:
     return "zh" if arguments else "en"
 
 
-def chinese(text: str, known: dict[str, str], mark: str = MARK) -> tuple[str, int]:
-    """A text with its translations, and how many of its units stay English, each with a mark."""
+def speak(language: str, text: str) -> str:
+    """A text of the book's code in a language."""
+    from vitworkshop.words import table  # here: tests import it after their hook
+
+    return table(language).get(text, text)
+
+
+def translated(text: str, known: dict[str, str], mark: str = "") -> tuple[str, int]:
+    """A text with its translations, and how many of its units stay English, with a mark."""
     stale = 0
 
     def said(found: re.Match) -> str:
         nonlocal stale
         unit = found[0].replace("\0", "\n")
-        if digest(unit) not in known and is_prose(unit):
-            stale += 1
-            return OPEN.sub(rf"\g<0>{mark}", unit, count=1)
-        return known.get(digest(unit), unit)
+        if digest(unit) in known or not is_prose(unit):
+            return known.get(digest(unit), unit)
+        stale += 1
+        return OPEN.sub(rf"\g<0>{mark}", unit, count=1)
 
     return UNIT.sub(said, lines(text)), stale
 
 
-def banner(text: str, untranslated: int) -> str:
+def banner(text: str, stale: int, language: str) -> str:
     """A page that says how much of it is English."""
-    note = (
-        f"\n\n:::{{note}}\n:class: untranslated\n{BANNER.format(untranslated)}\n:::"
-        if untranslated
-        else ""
-    )
-    return re.sub(r"^# .*$", lambda title: title[0] + note, text, count=1, flags=re.M)
+    said = speak(language, BANNER).format(n=stale)
+    note = f"\\g<0>\n\n:::{{note}}\n:class: untranslated\n{said}\n:::"
+    return re.sub("^# .*", note, text, count=1, flags=re.M) if stale else text
 
 
 def page(path: Path, language: str) -> str:
@@ -224,27 +232,37 @@ def page(path: Path, language: str) -> str:
     text = path.read_text("utf-8")
     if language == "en":
         return text
-    generated = path.stem in ENGLISH
-    text, missing = chinese(text, translations(path), mark="" if generated else MARK)
-    return banner(text, 0 if generated else missing)
+    known = translations(path, language)
+    if path.stem in ENGLISH:
+        return translated(text, known)[0]
+    return banner(*translated(text, known, mark(language)), language)
+
+
+def mark(language: str) -> str:
+    """What stands before the words of a unit that is English."""
+    return f"[{speak(language, MARK)}]{{.untranslated}} "
 
 
 def notebook(path: Path, language: str) -> dict:
     """A chapter in a language."""
-    book, known, missing = json.loads(path.read_text("utf-8")), translations(path), 0
+    book, stale = json.loads(path.read_text("utf-8")), 0
     if language == "en":
         return book
+    known, sign = translations(path, language), mark(language)
     for cell in book["cells"]:
         for part, holder, key in spots(cell):
-            mark = BARE if part in {"alt", "show", "hide"} else MARK
-            holder[key], more = chinese("".join(holder[key]), known, mark)
-            missing += more
+            # only letters can stand there
+            own = re.sub(r"\{.*\}", "", sign) if part not in {"", "caption"} else sign
+            holder[key], more = translated("".join(holder[key]), known, own)
+            stale += more
     first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
-    first["source"] = banner(first["source"], missing)
+    first["source"] = banner(first["source"], stale, language)
     return book
 
 
-def cache_outputs(cache, english: Path, book: dict, name: Path, into) -> None:
+def cache_outputs(
+    cache, english: Path, book: dict, name: Path, into, language: str
+) -> None:
     """Puts a chapter with the outputs of the English one into the cache that Sphinx reads."""
     import nbformat
     from jupyter_cache.base import CacheBundleIn
@@ -257,7 +275,7 @@ def cache_outputs(cache, english: Path, book: dict, name: Path, into) -> None:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = done.outputs, done.execution_count
             for output in cell.outputs:
-                exchange(output.get("data", {}))
+                exchange(output.get("data", {}), language)
     into.cache_notebook_bundle(
         CacheBundleIn(full, str(name)), check_validity=False, overwrite=True
     )
@@ -271,53 +289,35 @@ def merged(settings: dict, own: dict) -> dict:
     }
 
 
-def compose(folder: Path, cache: Path) -> None:
+def compose(language: str, folder: Path, cache: Path) -> None:
     """Writes into `folder` what Sphinx builds: chapters, pages, settings, and links to all that is the same."""
     import yaml
     from jupyter_cache import get_cache
 
-    def write(
-        path: Path, text: str
-    ) -> None:  # what did not change keeps its time: Sphinx reads it as read
+    def write(name: str, text: str) -> None:
+        """What did not change keeps its time: Sphinx reads it as read."""
+        path = folder / name
         if not path.exists() or path.read_text("utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8", newline="\n")
 
+    def titled(found: re.Match) -> str:
+        return found[1] + speak(language, found[2])
+
     ran, own = get_cache(str(cache)), get_cache(str(folder / ".jupyter_cache"))
     own.clear_cache()
-    for path in sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]):
-        if path.suffix == ".md":
-            write(folder / "book" / path.name, page(path, "zh"))
-        else:
-            book = notebook(path, "zh")
-            write(
-                folder / "book" / path.name,
-                json.dumps(book, ensure_ascii=False, indent=1) + "\n",
-            )
-            cache_outputs(ran, path, book, folder / "book" / path.name, own)
-    for name in (
-        "book/_static",
-        "book/_templates",
-        "book/references.bib",
-        "vitlib",
-        "vitworkshop",
-        "page",
-    ):
+    for path in sorted(BOOK.glob("*.md")):
+        write(f"book/{path.name}", page(path, language))
+    for path in sorted(BOOK.glob("*.ipynb")):
+        book, name = notebook(path, language), f"book/{path.name}"
+        write(name, json.dumps(book, ensure_ascii=False, indent=1) + "\n")
+        cache_outputs(ran, path, book, folder / name, own, language)
+    for name in SHARED:
         if not (folder / name).is_symlink():
             (folder / name).symlink_to(ROOT / name)
-    contents = (ROOT / "_toc.yml").read_text("utf-8")
-    for english, said in yaml.safe_load(
-        (WORDS / "contents.yml").read_text("utf-8")
-    ).items():
-        contents = re.sub(
-            rf"((?:title|caption): (?:\d\d )?){re.escape(english)}$",
-            rf"\g<1>{said}",
-            contents,
-            flags=re.M,
-        )
-    write(folder / "_toc.yml", contents)
+    write("_toc.yml", TITLE.sub(titled, (ROOT / "_toc.yml").read_text("utf-8")))
     settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     settings["execute"] |= {"cache": str(folder / ".jupyter_cache")}
-    own = yaml.safe_load((WORDS / "config.yml").read_text("utf-8"))
+    own = yaml.safe_load((BOOK / language / "config.yml").read_text("utf-8"))
     text = yaml.safe_dump(merged(settings, own), allow_unicode=True, sort_keys=False)
-    write(folder / "_config.yml", text)
+    write("_config.yml", text)

@@ -39,8 +39,8 @@ def add_hints(app, doctree) -> None:
 def follow(env, number: str) -> None:
     """Has the page that is read follow the entry of an exercise, and the catalogue."""
     env.note_dependency(str(Path(engine.__file__).with_name(f"ch{number[:2]}.py")))
-    if language() == "zh":
-        env.note_dependency(str(FOLDER / "zh.mo"))
+    if language() != "en":
+        env.note_dependency(str(FOLDER / f"{language()}.mo"))
 
 
 def ancestors(node: nodes.Node):
@@ -64,12 +64,6 @@ def fold(number: str) -> nodes.Element:
     return details("", summary("", said), items, classes=["hints"])
 
 
-def speak(app, config) -> None:
-    """Chooses the language of the pages."""
-    language("zh" if config.language == "zh_CN" else "en")
-
-
 def setup(app) -> None:
     """Hints are put in while a page is read, so that search finds them and Sphinx knows what they depend on."""
-    app.connect("config-inited", speak)
     app.connect("doctree-read", add_hints)

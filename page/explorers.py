@@ -31,6 +31,7 @@ from page.address import MODEL, PICTURE, state_address
 from vitlib.evidence import load_results
 from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.web import export
+from vitworkshop.words import CHOSEN
 
 STILLS = (
     Path(__file__).resolve().parents[1] / "book" / "_static" / "figures" / "explorers"
@@ -72,8 +73,9 @@ def write_scripts(app, error) -> None:
             }
             turns = export.turns_script(name, model, photographs)
             (folder / f"turns-{name}.js").write_text(turns, encoding="utf-8")
-    if app.config.language == "zh_CN":
-        (folder / "words.js").write_text(export.words_script("zh"), encoding="utf-8")
+    if CHOSEN["language"] != "en":
+        words = export.words_script(CHOSEN["language"])
+        (folder / "words.js").write_text(words, encoding="utf-8")
     (folder / "samples.js").write_text(
         export.samples_script(pictures), encoding="utf-8"
     )
@@ -158,7 +160,7 @@ def setup(app) -> None:
     names = " ".join(sorted(script.stem for script in export.SCRIPTS.glob("vit-*.js")))
     first = {"data-model": MODEL, "data-picture": PICTURE}
     known = {"data-models": " ".join(MODELS), "data-explorers": names, **first}
-    if app.config.language == "zh_CN":
+    if CHOSEN["language"] != "en":
         app.add_js_file(f"{FOLDER}/words.js", priority=300, defer="defer")
     app.add_js_file(f"{FOLDER}/boot.js", defer="defer", **known)
     app.connect("html-page-context", size_stills)

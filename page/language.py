@@ -6,37 +6,27 @@ import re
 from pathlib import Path
 from urllib.parse import urljoin
 
+from babel import Locale
 from docutils import nodes
 from sphinx.locale import translators
 
-from page import words
-from page.edition import headings, languages, source
-from vitworkshop.words import catalogue
-
-# its tag, its name, its address
-OTHER = {
-    "en": ("zh-CN", "中文", "zh/{}"),
-    "zh_CN": ("en", "English", "../{}"),
-}
-
-
-def speak(app, config) -> None:
-    """Chooses the language of the pages."""
-    if config.language == "zh_CN":
-        words.speak("zh")
+from page.edition import headings, languages, place, source
+from page.words import t
+from vitworkshop.words import CHOSEN, catalogue
 
 
 def lend(app) -> None:
     """Lends Sphinx and its theme what they have no word for."""
-    for each in translators.values() if words.known else ():
-        each.add_fallback(catalogue("zh"))
+    if CHOSEN["language"] != "en":
+        for each in translators.values():
+            each.add_fallback(catalogue(CHOSEN["language"]))
 
 
-def set_chinese(app, doctree, docname: str) -> None:
-    """Emphasis of a whole sentence is marked, as it is set in another way; authors are 等."""
-    for each in doctree.findall(nodes.emphasis) if words.known else ():
+def set_emphasis(app, doctree, docname: str) -> None:
+    """Emphasis of a whole sentence is marked, as Chinese sets it in another way; so is "et al." without it."""
+    for each in doctree.findall(nodes.emphasis) if CHOSEN["language"] != "en" else ():
         if each.astext() == "et al.":
-            each.replace_self(nodes.Text("等"))
+            each.replace_self(nodes.Text(t("et al.")))
         elif len(each.astext()) >= 60:
             each["classes"].append("long")
 
@@ -48,7 +38,7 @@ def keep_anchors(app, doctree) -> None:
         for each in doctree.findall(nodes.section)
         if isinstance(each[0], nodes.title)
     ]
-    if app.config.language == "zh_CN" and titled:
+    if CHOSEN["language"] != "en" and titled:
         taken = {name for each in titled for name in each["ids"]}
         for section, english in zip(
             titled, headings(source(Path(doctree["source"]))), strict=True
@@ -64,31 +54,26 @@ def keep_anchors(app, doctree) -> None:
 
 
 def add_switch(app, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Puts the way to the same page in the other language into the header, and tells search engines of it."""
-    if doctree is None or "header_buttons" not in context or len(languages()) < 2:
+    """Puts the way to the same page in other languages into the header, and tells search engines of it."""
+    if doctree is None or "header_buttons" not in context:
         return
-    tag, name, place = OTHER[app.config.language]
-    page = place.format(f"{pagename}.html")
-    address = context["content_root"] + page
-    button = {
-        "type": "link",
-        "url": address,
-        "text": name,
-        "tooltip": name,
-        "label": "language",
-    }
-    context["header_buttons"].insert(0, button)
-    whole = (
-        urljoin(app.config.html_baseurl, page) if app.config.html_baseurl else address
-    )
-    link = f'<link rel="alternate" hreflang="{tag}" href="{whole}"/>'
-    context["metatags"] = context.get("metatags", "") + f"\n    {link}"
+    here = CHOSEN["language"]
+    for other in languages():
+        if other == here:
+            continue
+        page = "../" * (here != "en") + place(other) + f"{pagename}.html"
+        url, name = context["content_root"] + page, Locale.parse(other).display_name
+        button = {"type": "link", "url": url, "text": name, "tooltip": name}
+        context["header_buttons"].insert(0, button | {"label": "language"})
+        base = app.config.html_baseurl
+        whole = urljoin(base, page) if base else url
+        link = f'<link rel="alternate" hreflang="{other}" href="{whole}"/>'
+        context["metatags"] = context.get("metatags", "") + f"\n    {link}"
 
 
 def setup(app) -> None:
-    """The language is chosen before pages are read, anchors are set before others read them."""
-    app.connect("config-inited", speak)
+    """Anchors are set before others read them."""
     app.connect("builder-inited", lend)
-    app.connect("doctree-resolved", set_chinese)
+    app.connect("doctree-resolved", set_emphasis)
     app.connect("doctree-read", keep_anchors, priority=100)
     app.connect("html-page-context", add_switch, priority=700)

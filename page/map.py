@@ -2,12 +2,11 @@
 
     python -m page.map        writes the model's numbers into map.svg, and the stand-alone book/_static/figures/map.svg
 
-map.svg holds four drawings that a browser shows side by side: the strip that opens a chapter and the whole map, each
-for wide pages and for phones. `drawing` takes one out for a page and makes it live. The colours of its cells and the
-bars of its classes are what the pages' model makes of the photograph.
+map.svg holds three drawings that a browser shows side by side: the strip that opens a chapter, for wide pages and for
+phones, and the whole map, for a wall. `drawing` takes one out for a page and makes it live. The colours of its cells
+and the bars of its classes are what the pages' model makes of the photograph.
 
-The strip is put under each chapter's promise, by its number, so that notebooks stay free of it; the whole map stands
-where a page asks for it with the directive ``vit-map``.
+The strip is put under each chapter's promise, by its number, so that notebooks stay free of it.
 """
 
 from __future__ import annotations
@@ -18,19 +17,16 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
 import torch
 import yaml
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
 from torch import Tensor
 
 import vitlib as vl
 from page.explorers import MODEL, PICTURE
-from page.numbers import markdown
 from page.words import t
 
 HERE = Path(__file__).resolve().parent
@@ -40,6 +36,7 @@ LABELS = {
     "strip": lambda: t("Map of the Vision Transformer; each part leads to its chapter"),
     "whole": lambda: t("Map of the Vision Transformer, from photograph to class"),
 }
+DRAWINGS = ("strip-wide", "strip-tall", "whole-wide")
 ElementTree.register_namespace("", SVG.strip("{}"))
 
 
@@ -51,8 +48,6 @@ class Part:
     name: str
     kind: str
     gist: str
-    code: str
-    shapes: str = ""
 
     @property
     def number(self) -> str:
@@ -121,8 +116,8 @@ def said() -> Iterator[str]:
     """What drawings and tables say."""
     for part in PARTS:
         yield from (part.name, part.gist)
-    for kind, shape in product(LABELS, ("wide", "tall")):
-        for text in source()[f"{kind}-{shape}"].itertext():
+    for name in DRAWINGS:
+        for text in source()[name].itertext():
             yield text.strip()
 
 
@@ -242,7 +237,7 @@ def with_numbers(text: str) -> str:
         r'(<text[^>]*>)[\w.]+(</text>\s*<rect class="rest"[^>]*? width="(\d+)"[^>]*>'
         r'\s*<rect class="map-low"[^>]*? width=")[\d.]+'
     )
-    turn = iter(2 * classes)  # the wide drawing's, and the tall one's
+    turn = iter(classes)
 
     def measured(found: re.Match) -> str:
         name, share = next(turn)
@@ -268,48 +263,7 @@ def main() -> None:
 
 
 class vit_map(nodes.General, nodes.Element):
-    """The place of a map on a page; `lit` is a chapter's number, or "" for the whole map."""
-
-
-class VitMap(SphinxDirective):
-    """Puts the whole map here, and under it the same as two tables with links."""
-
-    def run(self) -> list[nodes.Node]:
-        tables = [
-            vl.viz.table(
-                [t("Part"), t("What it does"), t("Shapes"), t("In `vitlib`")],
-                [
-                    [self.link(part), t(part.gist), shapes(part), part.code]
-                    for part in PARTS
-                    if part.shapes
-                ],
-            ),
-            vl.viz.table(
-                [t("Chapter"), t("What is done with the whole"), t("In `vitlib`")],
-                [
-                    [self.link(part), t(part.gist), part.code]
-                    for part in PARTS
-                    if not part.shapes
-                ],
-            ),
-        ]
-        return [vit_map(lit=""), *markdown(self, "\n\n".join(tables))]
-
-    def link(self, part: Part) -> str:
-        """A part's name, and a link to its chapter if there is one."""
-        name = f"{part.number} {t(part.name)}"
-        return (
-            f"{{doc}}`{name} <{part.page}>`"
-            if f"book/{part.page}" in self.env.found_docs
-            else name
-        )
-
-
-def shapes(part: Part) -> str:
-    """A part's shapes as they stand in tables: code, which a line may break only at arrows."""
-    return " → ".join(
-        f"`{shape}`" for shape in part.shapes.replace(", ", ",\u00a0").split(" → ")
-    )
+    """The place of the strip on a page; `lit` is its chapter's number."""
 
 
 def open_chapter(app, doctree, docname: str) -> None:
@@ -337,14 +291,12 @@ def visit_map(writer, node) -> None:
         uri = builder.get_relative_uri(builder.current_docname, target)
         return uri or f"{part.page}.html"  # "" is the page itself
 
-    here = t("Where this chapter stands in the ViT")
-    label = here if lit else t("The ViT, part by part")
-    kind = "strip" if lit else "whole"
+    label = t("Where this chapter stands in the ViT")
     drawings = "\n".join(
-        drawing(kind, shape, address, lit) for shape in ("wide", "tall")
+        drawing("strip", shape, address, lit) for shape in ("wide", "tall")
     )
     writer.body.append(
-        f'<nav class="vit-map-place {kind}" aria-label="{label}">\n{drawings}\n</nav>\n'
+        f'<nav class="vit-map-place strip" aria-label="{label}">\n{drawings}\n</nav>\n'
     )
     raise nodes.SkipNode
 
@@ -352,7 +304,6 @@ def visit_map(writer, node) -> None:
 def setup(app) -> None:
     """Registers the map with Sphinx."""
     app.add_node(vit_map, html=(visit_map, None))
-    app.add_directive("vit-map", VitMap)
     app.connect("doctree-resolved", open_chapter)
 
 

@@ -1,7 +1,8 @@
 """What a link to a page shows where it is shared: title, first paragraph, the still in the page's language.
 
 They are Open Graph's tags, which stand always; without a public address (`page/address.py`) the picture's is relative.
-The still is `book/_static/cover-en.png`, which `python -m page.stills` takes; in Chinese `cover-zh.png`, if there is one.
+The still is `book/_static/cover-en.png`, which `python -m page.stills` takes; in Chinese `cover-zh.png`, if there is
+one.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def introduce(app, pagename: str, templatename: str, context: dict, doctree) -> 
     """Puts into a page's head what a link to it shows; a page that is named as the book is named once."""
     base, book = app.config.html_baseurl, context["docstitle"]
     title = Markup(context.get("title") or book).striptags()
-    if title == book:
+    if context.get("title") == book:
         context["docstitle"] = ""
     says = describe(app, pagename, doctree)
     picture = still("zh" if app.config.language == "zh_CN" else "en")

@@ -2,8 +2,9 @@
 
 Sphinx's own search fetches each page it found to quote from it, which a browser refuses for plain files, and opens
 pages at their top. Here each section is an entry: its title, its anchor, its text and its code. Terms of the glossary,
-folded answers and entries of the reference are entries of their own. `book/_static/search/search.js` reads
-them, by way of MiniSearch. For the Chinese edition they bring what readers may ask for, `book/zh/search.yml`.
+folded answers and entries of the reference are entries of their own; tables of runs are not read.
+`book/_static/search/search.js` reads them, by way of MiniSearch. For the Chinese edition they bring what readers may
+ask for, `book/zh/search.yml`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx_design.dropdown import dropdown_main
 
-from page.edition import WORDS
+from page.edition import BOOK
 from page.words import t
+from vitworkshop.words import CHOSEN
 
 SIGNS = {
     **{"times": "×", "cdot": "·", "to": "→", "sqrt": "√", "top": "ᵀ", "ell": "ℓ", "dots": "…", "le": "≤", "ge": "≥"},
@@ -74,8 +76,9 @@ def is_silent(node: nodes.Node) -> bool:
 
 
 def is_output(node: nodes.Node) -> bool:
-    """Whether a cell printed or drew it."""
-    return "cell_output" in getattr(node, "attributes", {}).get("classes", [])
+    """Whether a cell printed or drew it, or it lists runs: numbers in which nobody looks for words."""
+    classes = getattr(node, "attributes", {}).get("classes", [])
+    return "cell_output" in classes or "runs" in classes
 
 
 def text_of(node: nodes.Node, skip: tuple[type, ...] = ()) -> str:
@@ -141,7 +144,8 @@ def entries(doctree) -> list[dict]:
         answer["ids"] = answer["ids"] or [
             nodes.make_id(title) or f"answer-{len(found)}"
         ]
-        add(title, answer["ids"], text_of(answer), code_of(answer))
+        text = text_of(answer, (dropdown_main,))
+        add(title, answer["ids"], text, code_of(answer))
     for described in doctree.findall(addnodes.desc):
         sign, *rest = described
         for name in sign["ids"][:1]:
@@ -175,8 +179,9 @@ def write_index(app, error) -> None:
     script = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / "sections.js"
     text = f"window.bookSections={script}\n"
-    if app.config.language == "zh_CN":
-        says = yaml.safe_load((WORDS / "search.yml").read_text("utf-8"))
+    asked = BOOK / CHOSEN["language"] / "search.yml"
+    if asked.exists():
+        says = yaml.safe_load(asked.read_text("utf-8"))
         text += f"window.bookSays={json.dumps(says, ensure_ascii=False)}\n"
     path.write_text(text, encoding="utf-8")
 

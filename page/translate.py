@@ -114,7 +114,7 @@ def check(path: Path) -> tuple[list[str], list[str], list[str]]:
     english = {
         digest(each): each for text in texts(path).values() for each in units(text)
     }
-    known = translations(path)
+    known = translations(path, "zh")
     wrong = [
         f"{hashed} {words[:24]!r}: {each}"
         for hashed, words in known.items()
@@ -176,7 +176,7 @@ def new(stem: str) -> None:
     if stem[:1].isdigit():
         stem = next((each.stem for each in BOOK.glob(f"{stem}*.ipynb")), stem)
     path = source(Path(stem))
-    known = translations(path)
+    known = translations(path, "zh")
     parts = {
         digest(each): (cell, part, each)
         for (cell, part), text in texts(path).items()

@@ -5,9 +5,12 @@ import re
 from functools import cache
 from pathlib import Path
 
+from bs4 import BeautifulSoup
+
 ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]  # of the book
+INLINE = ["a", "b", "em", "i", "small", "span", "strong", "sub", "sup", "tspan"]
 AROUND = [
     ROOT / f"{name}.md"
     for name in ("README", "README.zh", "CONTRIBUTING", "MAINTAINING")
@@ -54,3 +57,19 @@ def solutions(path: Path) -> dict[str, str]:
         r"^````\{solution\} (\S+)\n(.*?)^````$", prose(path), re.DOTALL | re.MULTILINE
     )
     return {label: "\n".join(python_blocks(body)) for label, body in found}
+
+
+def shown(path: Path) -> list[str]:
+    """The texts that a built page shows outside code and equations, block by block, and those of its attributes."""
+    page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    for each in page(["code", "pre", "script", "style", "math", "head"]):
+        each.decompose()
+    texts = [
+        each[name]
+        for name in ("alt", "title", "aria-label", "placeholder")
+        for each in page.find_all(attrs={name: True})
+    ]
+    for each in page(INLINE):
+        each.unwrap()
+    page.smooth()
+    return [" ".join(text.split()) for text in [*texts, *page.stripped_strings]]

@@ -35,16 +35,20 @@ from tools.depends import PACKAGES, depends_on
 
 BUILD = HTML.parent
 CACHE = BUILD / ".jupyter_cache"
-# what the pages of each language are built from, and where they lie then
-SOURCES = {
-    "en": ROOT,
-    "zh": BUILD / "zh",
-}
-SITES = {"en": HTML, "zh": HTML / "zh"}
 STATE = BUILD / "state.json"
 # of every notebook in the cache, what it depended on when it ran
 KEYS = BUILD / "keys.json"
 TIMEOUT = 300  # seconds a cell may take
+
+
+def source(language: str) -> Path:
+    """What the pages of a language are built from."""
+    return ROOT if language == "en" else BUILD / language
+
+
+def site(language: str) -> Path:
+    """Where the pages of a language lie."""
+    return HTML / edition.place(language)
 
 
 def digest(paths) -> str:
@@ -99,9 +103,9 @@ def fingerprints(language: str) -> dict[str, str]:
         ROOT / name
         for name in ("_config.yml", "_toc.yml", "pyproject.toml", "tools", "page")
     ]
-    if language == "zh":
-        pages += edition.WORDS.glob("*.md")
-        settings += edition.WORDS.glob("*.yml")  # words of all pages
+    if language != "en":
+        pages += (edition.BOOK / language).glob("*.md")
+        settings += (edition.BOOK / language).glob("*.yml")  # words of all pages
     settings += [
         ROOT / "book/_static",
         ROOT / "book/_templates",
@@ -130,12 +134,11 @@ def toc_pages() -> list[str]:
 
 def missing_pages() -> list[str]:
     """The pages of the table of contents that have no HTML."""
-    sites = [SITES[language] for language in edition.languages()]
     return [
         page
-        for site in sites
+        for language in edition.languages()
         for page in ["index", *toc_pages()]
-        if not (site / f"{page}.html").is_file()
+        if not (site(language) / f"{page}.html").is_file()
     ]
 
 
@@ -273,14 +276,13 @@ def run_notebooks(asked: list[Path] | None = None) -> bool:
 
 def build_pages(language: str, everything: bool, shown: bool = True) -> int:
     """Runs Jupyter Book for a language and returns its exit status; what it says is shown at once, or at its end."""
-    source = SOURCES[language]
-    if language == "zh":
-        edition.compose(source, CACHE)
+    if language != "en":
+        edition.compose(language, source(language), CACHE)
     jupyter_book = shutil.which("jupyter-book", path=str(Path(sys.executable).parent))
     command = [
         jupyter_book,
         "build",
-        str(source),
+        str(source(language)),
         "-W",
         "--keep-going",
         "-n",
@@ -310,10 +312,12 @@ def build_languages(changed: dict[str, bool]) -> int:
         status = max(job.result() for job in jobs)
     if status:
         return status
-    # also where Chinese is not built: no page leads to what an earlier build left there
-    shutil.rmtree(SITES["zh"], ignore_errors=True)
-    if "zh" in changed:
-        shutil.copytree(SOURCES["zh"] / "_build" / "html", SITES["zh"])
+    # also of languages that are not built: no page leads to what an earlier build left there
+    for config in edition.BOOK.glob("*/config.yml"):
+        language = config.parent.name
+        shutil.rmtree(site(language), ignore_errors=True)
+        if language in changed:
+            shutil.copytree(source(language) / "_build" / "html", site(language))
     return 0
 
 
@@ -323,7 +327,7 @@ def main() -> int:
     languages = edition.languages()
     found = {language: fingerprints(language) for language in languages}
     last = json.loads(STATE.read_text()) if STATE.exists() else {}
-    index = SITES[languages[0]] / "index.html"
+    index = site(languages[0]) / "index.html"
     if found.items() <= last.items() and not missing_pages():
         print(f"Nothing changed. The book is at {index}")
         return 0

@@ -310,7 +310,7 @@ def plain(text: str, listed: str, language: str, chapter: str, alone: bool) -> s
     text = re.sub(
         r"\{([\w:]+)\}`([^`]*)`", lambda m: f"\0{role(m, language, to)}\0", text
     )
-    text = text.replace(edition.MARK, "（英文）")
+    text = re.sub(r"\[([^]]*)\]\{\.untranslated\} ", r"（\1）", text)
     # Chinese brackets bring their space
     text = re.sub(r" (?=\0\[?（)|(?<=）\0) ", "", text)
     text = re.sub(rf"(?<={HAN})\0(?=\[?[A-Za-z0-9])", " ", text)

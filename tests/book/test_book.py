@@ -391,17 +391,6 @@ def test_the_map_opens_the_chapter(path):
     assert before.name == "p" and before.find_previous_sibling().name == "h1"
 
 
-def test_the_whole_map_has_its_own_page():
-    article = soup("book/map").find("article")
-    maps(article, [])
-    in_words = [
-        row.find("a")["href"] for row in article.select("table tr") if row.find("a")
-    ]
-    assert in_words == [f"{part.page}.html" for part in PARTS], (
-        "for those who do not see the map"
-    )
-
-
 @chapter
 def test_numbers_begin_with_the_chapters(path):
     """Equations, figures and exercises are counted within their chapter."""

@@ -132,7 +132,7 @@ def test_pages_are_joined_with_their_links():
 def test_the_pdf_has_an_outline_and_links(browser, tmp_path):
     path = tmp_path / "two.pdf"
     pdf.write(
-        [page for page in ("book/bibliography", "book/map") if built(page)],
+        [page for page in ("book/bibliography", "book/notation") if built(page)],
         path,
         browser,
         "Two pages",

@@ -16,6 +16,7 @@ from page.browser import HTML
 
 AVOIDED = "补丁|令牌|变压器|注意头|视觉变换器|嵌入式"  # a patch is 图块, a token 词元
 LABEL = r"<text\b[^>]*>([^<]+)|<th class=[^>]*><p>([^<]+)"
+MARK = edition.mark("zh")
 EN = "The mean is $m$, 12 of `x`; see {ref}`the test <sec-a>` and [this](b.md)."
 ZH = "均值是 $m$，即 `x` 的 12；见{ref}`这项测试 <sec-a>`和[这里](b.md)。"
 # what stands before the words of a unit, of each kind
@@ -40,7 +41,7 @@ CODE = "```python\n\nx = [\n- 1]\n```"
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_a_translation_keeps_what_its_source_holds(path):
     wrong, _, _ = translate.check(path)
-    said = "\n".join(edition.translations(path).values())
+    said = "\n".join(edition.translations(path, "zh").values())
     assert not wrong and not re.search(AVOIDED, said)
 
 
@@ -71,10 +72,10 @@ def test_what_a_translation_loses_is_named(right, wrong):
 
 def test_what_changed_in_english_is_shown_in_english():
     known = {edition.digest(EN): ZH}
-    assert edition.chinese(f"{EN}\n\n$$x$$", known) == (f"{ZH}\n\n$$x$$", 0)
-    changed, count = edition.chinese(EN.replace("mean", "sum"), known)
-    assert count == 1 and changed == edition.MARK + EN.replace("mean", "sum")
-    assert edition.chinese(EN.replace(" ", "\n", 3), known) == (ZH, 0), "new lines"
+    assert edition.translated(f"{EN}\n\n$$x$$", known) == (f"{ZH}\n\n$$x$$", 0)
+    changed, count = edition.translated(EN.replace("mean", "sum"), known, MARK)
+    assert count == 1 and changed == MARK + EN.replace("mean", "sum")
+    assert edition.translated(EN.replace(" ", "\n", 3), known) == (ZH, 0), "new lines"
 
 
 @pytest.mark.parametrize("opening", OPENINGS, ids=lambda text: text.split("\n")[-1])
@@ -84,9 +85,9 @@ def test_one_unit_of_each_kind_is_stale_alone_and_marked(opening):
     page = "\n\n".join([*units.values(), "- first\n- second\n- third", CODE])
     known = {edition.digest(each): "中文" for each in edition.units(page)}
     changed = page.replace(units[opening], f"{opening}New words")
-    said, stale = edition.chinese(changed, known)
-    assert (stale, said.count(edition.MARK)) == (1, 1)
-    assert f"{opening}{edition.MARK}New words" in said and "Words of" not in said
+    said, stale = edition.translated(changed, known, MARK)
+    assert (stale, said.count(MARK)) == (1, 1)
+    assert f"{opening}{MARK}New words" in said and "Words of" not in said
 
 
 def test_a_translator_sees_what_changed(tmp_path, monkeypatch, capsys):
@@ -105,7 +106,6 @@ def test_a_translator_sees_what_changed(tmp_path, monkeypatch, capsys):
     page.write_text(f"Something else.\n\n{changed}\n\n- stays\n")
     for module in (edition, translate):
         monkeypatch.setattr(module, "BOOK", tmp_path)
-    monkeypatch.setattr(edition, "WORDS", chinese.parent)
     translate.new("a")
     marked = EN.replace("is $m$", "[-is-] {+was, once,+} $m$")
     assert capsys.readouterr().out == (
@@ -141,7 +141,7 @@ def test_labels_are_exchanged_and_all_else_in_an_output_stays():
     table = "| {} | *{}* |\n| --- | --- |\n| q loss | `loss` |"
     data = {"image/svg+xml": svg.format("loss", "p"), "text/plain": "loss"}
     data["text/markdown"] = table.format("patches of 7", "random")
-    words.exchange(data)
+    words.exchange(data, "zh")
     assert data == {
         "image/svg+xml": svg.format("损失", "p"),
         "text/plain": "loss",

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("sphinx_exercise")
 from docutils import nodes
 from sphinx import addnodes
+from sphinx_design.dropdown import dropdown_main
 
 from page import cards, chapters, preview, search
 
@@ -93,6 +94,17 @@ def test_a_section_is_an_entry_with_its_words_and_its_code():
     assert search.entries(full) == [
         {"title": "Full", "anchor": "full", "text": "Words.", "code": "vl.split(x)"}
     ]
+
+
+def test_a_fold_within_a_fold_is_an_entry_of_its_own_and_its_runs_are_none():
+    def fold(title: str, *content: nodes.Node) -> dropdown_main:
+        return dropdown_main("", nodes.rubric("", title), nodes.container("", *content))
+
+    runs = nodes.container("", paragraph("cosine lr=0.01: 40.1 %"), classes=["runs"])
+    log = fold("Log", paragraph("It took an hour."), runs)
+    page = nodes.section("", fold("Does it help?", paragraph("It does."), log))
+    found = {each["title"]: each["text"] for each in search.entries(page)}
+    assert found == {"Does it help?": "It does.", "Log": "It took an hour."}
 
 
 def test_a_name_is_an_entry_with_its_signature():

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("babel")
 from page import catalogue, words
-from vitworkshop.words import FOLDER, table
+from vitworkshop.words import CHOSEN, FOLDER, table
 
 MENDED = "python -m page.catalogue update"
-CATALOGUE = words.read()
+CATALOGUE = catalogue.read()
 
 
 def forms(message) -> list[str]:
@@ -29,16 +29,15 @@ def test_a_script_is_read_whatever_stands_around_its_calls():
     assert catalogue.messages(script) == found
 
 
-def test_a_module_is_read_and_says_its_words_in_the_language_that_is_chosen():
+def test_a_module_is_read_and_says_its_words_in_the_language_that_is_chosen(
+    monkeypatch,
+):
     module = 'x = t("{n} more, "\n  "{m} minutes", n=t("f")) + t(x) + u("g")'
     read = [catalogue.literals(call.args[0]) for call in catalogue.calls(module, "t")]
     assert {text for texts in read for text in texts} == {"{n} more, {m} minutes", "f"}
     said = [words.t("{n} more, {m} minutes", n=2, m=30), words.t("{none} such")]
-    words.speak("zh")
-    try:
-        chinese = [words.t("{n} more, {m} minutes", n=2, m=30), words.t("{none} such")]
-    finally:
-        words.speak("en")
+    monkeypatch.setitem(CHOSEN, "language", "zh")
+    chinese = [words.t("{n} more, {m} minutes", n=2, m=30), words.t("{none} such")]
     assert said == ["2 more, 30 minutes", "{none} such"]
     assert chinese == ["还有 2 题，30 分钟", "{none} such"]
 
@@ -98,15 +97,16 @@ def test_what_has_no_chinese_is_shown_in_english():
 
 
 def test_a_change_of_english_makes_its_chinese_fuzzy(tmp_path, monkeypatch):
-    for module in (words, catalogue):
-        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
     monkeypatch.setattr(catalogue, "said", lambda: [("a.js", said)])
     for name in ("zh.po", "zh.mo"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
     said = "The head was trained to read CLS, never patches."
     catalogue.update()
-    (message,) = (each for each in words.read() if each.id)
+    (message,) = (each for each in catalogue.read() if each.id)
     assert (
-        message.fuzzy and message.string and catalogue.waiting(words.read()) == [said]
+        message.fuzzy
+        and message.string
+        and catalogue.waiting(catalogue.read()) == [said]
     )
-    assert said not in catalogue.compiled(words.read()).decode(errors="replace")
+    assert said not in catalogue.compiled(catalogue.read()).decode(errors="replace")

@@ -37,7 +37,13 @@ def pages(tmp_path_factory) -> dict[str, tuple[str, set[str]]]:
     book = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
     (folder / "index.ipynb").write_text(json.dumps(book))
     settings = {
-        "extensions": ["sphinx_exercise", "myst_nb", "page.chapters", "page.exercises"]
+        "extensions": [
+            "sphinx_exercise",
+            "myst_nb",
+            "page.words",
+            "page.chapters",
+            "page.exercises",
+        ]
     }
     settings |= {"html_theme": "basic", "nb_execution_mode": "off"}
     made = {}

@@ -71,7 +71,8 @@ def project(tmp_path):
     for name in (*inside, "data/x.bin", ".git/x", "book/x.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    given = "tools/*.py page/*.py book/01*.ipynb book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
+    given = "tools/*.py page/*.py vitworkshop/__init__.py vitworkshop/words/*.*"
+    given += " book/01*.ipynb book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
     for path in (path for each in given.split() for path in ROOT.glob(each)):
         (target := tmp_path / path.relative_to(ROOT)).parent.mkdir(
             parents=True, exist_ok=True
@@ -149,9 +150,12 @@ def test_make_colab_needs_no_package_and_says_what_to_do(project):
     ).stdout
     made = project / "_build/patch-by-patch.zip"
     package = ["vitlib/__init__.py", "vitlib/data/x.py", "vitlib/results/x.json"]
+    for name in ("__init__.py", "words/__init__.py", "words/*.mo", "words/*.po"):
+        ours = sorted((ROOT / "vitworkshop").glob(name))
+        package += [path.relative_to(ROOT).as_posix() for path in ours]
     assert names(made) == ["LICENSE", "README.md", "pyproject.toml", *package]
     assert (
-        said.startswith(f"Wrote {made} (0.0 MB), and ")
+        said.startswith(f"Wrote {made} (")
         and "\nColab: " in said
         and "Kaggle: " in said
     )

@@ -259,10 +259,10 @@ def test_every_page_is_written_anew_when_the_set_of_languages_changes(monkeypatc
 
 
 def test_pages_of_a_language_that_is_not_built_any_more_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "SITES", {"en": tmp_path, "zh": tmp_path / "zh"})
-    monkeypatch.setattr(build, "SOURCES", {"zh": tmp_path / "made"})
+    monkeypatch.setattr(build, "HTML", tmp_path)
+    monkeypatch.setattr(build, "BUILD", tmp_path / "made")
     monkeypatch.setattr(build, "build_pages", lambda *_, **__: 0)
-    page = tmp_path / "made/_build/html/index.html"
+    page = tmp_path / "made/zh/_build/html/index.html"
     page.parent.mkdir(parents=True)
     page.write_text("")
     build.build_languages({"en": True, "zh": True})

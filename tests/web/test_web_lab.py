@@ -9,7 +9,7 @@ from browsing import needs_browser
 from web_pages import explorer, page, run, tiny_model
 
 import vitlib as vl
-from vitworkshop.web.export import samples_script
+from vitworkshop.web.export import sample_pictures, samples_script
 
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "lab")]
 MODEL = tiny_model("tiny")[0].half().float()
@@ -92,6 +92,21 @@ def test_where_nothing_is_left_no_answer_is_called_the_same(lab, painted, gone):
     assert "still" not in told(lab) and "changed its mind" not in told(lab)
     run(lab, "e.set({ painted: [], removed: [...Array(63).keys()] })")
     assert "nothing" not in told(lab)
+
+
+def test_what_the_page_says_of_early_blocks_is_true_of_all_its_pictures():
+    """Up to block 2 no class gets a quarter, by the head's reading of the mean."""
+    model, _ = vl.load_pretrained("cifar10-photo")
+    pictures = [one for name, one in sample_pictures().items() if "drawn" not in name]
+    trace = vl.trace(model, vl.normalize(torch.stack(pictures)))
+
+    def most(name: str) -> torch.Tensor:
+        mean = model.norm(trace[name])[:, 1:].mean(1)
+        return model.head(mean).softmax(-1).amax(-1)
+
+    assert len(pictures) == 15 and most("blocks.5").min() > 0.25
+    for name in ("embed", "blocks.0", "blocks.1", "blocks.2"):
+        assert most(name).max() < 0.25, name
 
 
 @pytest.mark.parametrize("steps", [1, 20])

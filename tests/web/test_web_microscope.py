@@ -308,11 +308,11 @@ def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_
     }.items():
         curve = vl.deletion_curve(model, x, vl.patch_scores(scores, model, x), steps=8)
         assert found[name] == pytest.approx(vl.curve_area(curve).item(), abs=2e-3), name
-    # a picture that comes meanwhile changes nothing of what is measured
-    tab.get_by_role("button", name="coffee").click()
-    run(tab, "(e.tell = () => {}, e.way.take(e.way.bytes, 'rocket'), 1)")
+    # a picture that comes meanwhile, and one that is not through yet, change nothing of what is measured
+    run(tab, "(e.way.take(e.way.bytes, 'rocket'), 1)")
     tab.get_by_role("button", name="Measure").click()
     run(tab, "(e.way.take(e.way.bytes, 'astronaut'), 1)")
+    tab.get_by_text("model.safetensors, rocket. Its answer: ").wait_for()
     alone = browser.new_page()
     alone.goto((tmp_path / "report.html").as_uri())
     assert (

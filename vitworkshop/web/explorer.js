@@ -116,6 +116,7 @@
     });
   }
 
+  const written = (number) => number.toFixed(3).replace("-", "−");
   const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)}\u00a0%`;
   /* A large number in words. Of each unit that a language has: its size, how many digits stand after the point, its name. */
   const large = (n) => {
@@ -183,6 +184,32 @@
       return false;
     }
   }
+
+  /* Hands a text to the reader as a file. */
+  function save(name, type, text) {
+    const href = URL.createObjectURL(new Blob([text], { type }));
+    h("a", { href, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
+  }
+
+  /* A worker that runs these sources, in the page's language. */
+  function working(...sources) {
+    const { bookWords, vitSources: { words } } = window;
+    const code = [`bookWords = ${JSON.stringify(bookWords)};`, words, ...sources].join("\n");
+    const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" })), worker = new Worker(address);
+    URL.revokeObjectURL(address);
+    return worker;
+  }
+
+  /* What opens the reader's files; a button presses it. */
+  const files = (accept, multiple, take) => {
+    const onchange = () => {
+      if (input.files.length) take([...input.files]);
+      input.value = "";
+    };
+    const input = h("input", { type: "file", accept, multiple, class: "silent", tabindex: "-1", "aria-hidden": "true", onchange });
+    return input;
+  };
 
   const sides = (...columns) => h("div", { class: "sides" }, columns.map((column) => h("div", {}, column)));
 
@@ -367,12 +394,7 @@
         h("button", { ...looks(name), onclick: () => choose(name, this.full(name, bytes)) }, paint(bytes)));
       const [ours, others] = [all.filter(known), all.filter((one) => !known(one))].map(choices);
       this.pictures = [...ours, ...others];
-      const input = h("input", {
-        type: "file", accept: "image/*", class: "silent", tabindex: "-1", "aria-hidden": "true", onchange: () => {
-          if (input.files[0]) own(input.files[0]);
-          input.value = "";
-        },
-      });
+      const input = files("image/*", false, ([file]) => own(file));
       whenGiven(this.view, this, own);
       return h("div", {}, h("div", { class: "row" },
         h("div", { class: "samples", role: "group", "aria-label": t("Sample pictures") },
@@ -396,8 +418,10 @@
     }
   }
 
+  const decoded = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)); // of base64
+
   /* Bytes (3, 32, 32) of an embedded sample. */
-  const sample = (name) => Uint8Array.from(atob(window.vitSamples[name]), (c) => c.charCodeAt(0));
+  const sample = (name) => decoded(window.vitSamples[name]);
 
   /* The state that the page's link has for an explorer, in the letters of base64 or of its form for addresses. */
   function linked(name) {
@@ -406,8 +430,8 @@
   }
 
   window.vitExplorer = {
-    VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, folded, grid, h, keeps, large, linked, note,
-    onArrows, paint, pair, passed, percent, place, pointer, range, sample, select, sentences, setPressed, sides, slider, squares,
-    terms, title, upper,
+    VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, decoded, files, folded, grid, h, keeps, large,
+    linked, note, onArrows, paint, pair, passed, percent, place, pointer, range, sample, save, select, sentences, setPressed,
+    sides, slider, squares, terms, title, upper, working, written,
   };
 })();

@@ -3,12 +3,11 @@
 (() => {
   "use strict";
 
-  const { button, h, note, paint, percent, range, sentences, squares, title } = window.vitExplorer;
+  const { button, h, note, paint, percent, range, save, sentences, squares, title, written } = window.vitExplorer;
   // orders: t("last block") t("another picture's map") t("centre") t("pixel variance") t("random"); t("your picture")
   const OWN = ["last block", "rollout"], RANDOM = range(3).map((i) => `random ${i}`);
   const DASHES = ["", "6 3", "2 2", "8 3 2 3", "4 4", "1 3"];
   const stroke = (i) => `fill="none" stroke="currentColor" stroke-width="${i < 2 ? 2.5 : 1.2}" stroke-dasharray="${DASHES[i]}"`;
-  const fixed = (x) => x.toFixed(3).replace("-", "−");
 
   /* Curves of what is left of the answer, the means of the random ones as one. */
   function plot(curves) {
@@ -38,11 +37,11 @@
   }
 
   window.vitTrust = (scope) => {
-    const result = h("div"), save = button(t("Save as one HTML file"), () => keep()), start = button(t("Measure"), () => measure());
-    save.hidden = true;
+    const result = h("div"), saver = button(t("Save as one HTML file"), () => keep()), start = button(t("Measure"), () => measure());
+    saver.hidden = true;
     const node = h("div", { class: "trust" }, title(t("How far to trust its attention")),
       note(t("Patches are rubbed out, those first that a map calls important. The sooner the answer is lost, the better the map "
-        + "says what counts: the smaller the area under its curve. Some 60 forward passes.")), h("div", { class: "row" }, start, save), result);
+        + "says what counts: the smaller the area under its curve. Some 60 forward passes.")), h("div", { class: "row" }, start, saver), result);
 
     async function measure() {
       const { lab, model, way } = scope, { N, picture, shown, wanted } = way, { standardise } = window.vitPictures;
@@ -82,13 +81,13 @@
         h("div", { class: "figures" }, h("figure", {}, image(picture, t("The picture")),
           h("figcaption", {}, t("the picture"))), drawn, plot(all)),
         h("table", {}, h("thead", {}, h("tr", {}, [t("Rubbed out first by"), t("Area"), t("Line")].map((one) => h("th", {}, one)))),
-          h("tbody", {}, Object.entries(all).map(([one, { area }], i) => h("tr", {}, h("td", {}, t(one)), h("td", {}, fixed(area)),
+          h("tbody", {}, Object.entries(all).map(([one, { area }], i) => h("tr", {}, h("td", {}, t(one)), h("td", {}, written(area)),
             sample(i))))),
         h("p", {}, t("The three random orders differ by {spread}. In the last block nobody reads {unread} of {T} rows: their maps "
           + "say nothing of the answer. Heads that spread evenly over the tokens: {even}. Heads that give one token more than half: "
-          + "{sinks}; block.head, from 0.", { spread: fixed(spread), unread, T: way.T, sinks: list(sinks.length, sinks),
+          + "{sinks}; block.head, from 0.", { spread: written(spread), unread, T: way.T, sinks: list(sinks.length, sinks),
           even: list(t("{n} of {all}", { n: even.length, all: way.L * way.heads }), even) })));
-      save.hidden = false;
+      saver.hidden = false;
     }
 
     function keep() {
@@ -97,9 +96,7 @@
         + "gap:1rem}figure{margin:0}td,th{padding:0 1rem 0 0;text-align:left}svg{width:20rem}";
       const page = `<!DOCTYPE html><html lang="${t("en")}"><meta charset="utf-8"><title>${title}</title><style>${style}</style><h1>${title}</h1>`
         + `${result.innerHTML}<p>${t("Measured in a browser, with the microscope of Patch by Patch.")}</p></html>`;
-      const link = h("a", { href: URL.createObjectURL(new Blob([page], { type: "text/html" })), download: "attention.html" });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      save("attention.html", "text/html", page);
     }
     return node;
   };

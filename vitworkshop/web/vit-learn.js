@@ -6,8 +6,8 @@
   "use strict";
 
   const {
-    VitExplorer, bars, button, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, select,
-    setPressed, sides, slider, squares,
+    VitExplorer, bars, button, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, save, select,
+    setPressed, sides, slider, squares, working,
   } = window.vitExplorer;
 
   const SCRIPTS = ["vit.js", "kernel.js", "learn-tasks.js", "learn.js"];
@@ -188,13 +188,11 @@
     }
 
     worker(i) {
-      const { vitSources: { words, vit, panels, tasks, learn } } = window;
-      const code = [words, vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`].join("\n");
-      const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-      const worker = new Worker(address);
-      URL.revokeObjectURL(address);
+      const { vit, panels, tasks, learn } = window.vitSources;
+      const worker = working(vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`);
       worker.onerror = ({ message }) => { this.said.textContent = t("It cannot go on: {message}", { message }); };
-      worker.onmessage = ({ data }) => (data.saved ? this.save(data.saved) : this.report(i, data));
+      worker.onmessage = ({ data }) => (data.saved
+        ? save("vit-learned.json", "application/json", JSON.stringify(data.saved)) : this.report(i, data));
       return worker;
     }
 
@@ -376,12 +374,6 @@
       ].join("\n");
       return folded(t("Link, and the weights in a notebook"), false, h("div", { class: "row" }, link, saved),
         h("pre", { tabindex: "0", "aria-label": t("Lines of Python") }, code));
-    }
-
-    save(made) {
-      const address = URL.createObjectURL(new Blob([JSON.stringify(made)], { type: "application/json" }));
-      h("a", { href: address, download: "vit-learned.json" }).click();
-      setTimeout(() => URL.revokeObjectURL(address), 1000);
     }
 
     /* What a link has of the state, each value one that can be chosen; null without a link. */

@@ -6,17 +6,15 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
   "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
-  const { VitExplorer, button, h, large, note, range, select } = window.vitExplorer;
+  const { VitExplorer, button, decoded, files, h, large, note, range, select, working } = window.vitExplorer;
   const { RECIPES } = window.vitRecipes;
   const ASKS = t("Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
     + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.");
 
   /* A worker and what it is asked: `ask(job, what, onShare)` gives a promise that can be stopped. */
   function laboratory() {
-    const { bookWords, vitSources: { words, vit, panels, lens, foreign }, vitWork } = window, waiting = new Map();
-    const code = [`bookWords = ${JSON.stringify(bookWords)};`, words, vit, panels, lens, foreign, `(${vitWork})(globalThis);`].join("\n");
-    const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" })), worker = new Worker(address);
-    URL.revokeObjectURL(address);
+    const { vitSources: { vit, panels, lens, foreign }, vitWork } = window, waiting = new Map();
+    const worker = working(vit, panels, lens, foreign, `(${vitWork})(globalThis);`);
     let last = 0;
     const all = (why) => waiting.forEach(({ fail }) => fail(new Error(why)));
     worker.onerror = ({ message }) => all(t("the worker ended: {message}", { message }));
@@ -57,11 +55,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       td, th { padding: 0 1rem 0 0; text-align: left; }`;
 
     async build() {
-      const input = h("input", { type: "file", multiple: true, class: "silent", tabindex: "-1", "aria-hidden": "true",
-        accept: ".safetensors,.json,image/*", onchange: () => {
-          this.give([...input.files]);
-          input.value = "";
-        } });
+      const input = files(".safetensors,.json,image/*", true, (given) => this.give(given));
       this.said = h("p", { role: "status" });
       this.stopper = button(t("Stop"), () => this.stop());
       this.heads = h("select", { "aria-label": t("Heads"), onchange: () => this.change({ num_heads: Number(this.heads.value) }) });
@@ -84,7 +78,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.shadowRoot.append(this.view);
       const given = window.vitGiven;
       if (given) { // a megabyte at a time: a file of 200 is a string of 300 million letters
-        const parts = given.file.match(/.{1,1000000}/g).map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+        const parts = given.file.match(/.{1,1000000}/g).map(decoded);
         await this.give([new File(parts, given.name)], given.told);
       }
       else {

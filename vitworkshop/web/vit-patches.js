@@ -6,7 +6,7 @@
   "use strict";
 
   const {
-    VitExplorer, button, clamp, clauses, h, large, note, onArrows, paint, percent, pointer, range, select, sentences, sides,
+    VitExplorer, button, clamp, clauses, decoded, h, large, note, onArrows, paint, percent, pointer, range, select, sentences, sides,
     slider, terms, title,
   } = window.vitExplorer;
 
@@ -130,8 +130,7 @@
       await Promise.all(["pictures.js", "photos.js"].map(window.vit.script));
       const photos = {};
       for (const [name, text] of Object.entries(window.vitPhotos)) {
-        const file = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-        photos[name] = await window.vitPictures.bytes(new Blob([file]), SIZE);
+        photos[name] = await window.vitPictures.bytes(new Blob([decoded(text)]), SIZE);
       }
       return photos;
     }

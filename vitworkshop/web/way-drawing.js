@@ -4,7 +4,7 @@
   "use strict";
 
   const {
-    bars, clamp, clauses, h, note, paint, place, pointer, range, sentences, setPressed, sides, squares,
+    bars, clamp, clauses, decoded, h, note, paint, place, pointer, range, sentences, setPressed, sides, squares, written,
   } = window.vitExplorer;
   const SIDE = 448, FINE = 224, GAP = 3.5; // pixels: of the canvas, of the crisp picture, between patches
   const STYLE = `
@@ -55,7 +55,7 @@
     tokens.addEventListener("pointermove", (event) => {
       const [token, i] = under(event), number = way.after(way.now)[token * way.D + i];
       told.textContent = t("{token}, number {i}: {value}", { token: token ? place(token - 1, way.n) : "CLS", i,
-        value: number.toFixed(3).replace("-", "−") });
+        value: written(number) });
     });
     tokens.addEventListener("pointerleave", () => drawTokens());
     tokens.addEventListener("click", (event) => {
@@ -67,7 +67,7 @@
     /* The crisp picture: of a sample from photos.js, of the reader's from the file. */
     async function sharpen() {
       const { picture } = way, known = window.vitPhotos?.[picture];
-      const file = known ? new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]) : way.file;
+      const file = known ? new Blob([decoded(known)]) : way.file;
       crisp = null;
       if (!file || way.size > FINE / 2 || (!known && window.vitSamples[picture])) return;
       const bytes = await window.vitPictures.bytes(file, FINE);

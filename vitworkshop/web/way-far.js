@@ -5,7 +5,7 @@
 window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")).then(() => {
   "use strict";
 
-  const { note, sample } = window.vitExplorer;
+  const { decoded, note, sample } = window.vitExplorer;
   const NONE = { probs: [], tensors: {}, tokens: new Float32Array(0) };
 
   class VitWayFar extends customElements.get("vit-way") {
@@ -23,7 +23,7 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
     /* A sample as the model gets it: from its larger photograph. */
     full(name, bytes) {
       const known = this.size !== 32 && window.vitPhotos[name];
-      return !known ? bytes : this.read(new Blob([Uint8Array.from(atob(known), (c) => c.charCodeAt(0))]));
+      return !known ? bytes : this.read(new Blob([decoded(known)]));
     }
 
     read(file) {

@@ -4,7 +4,7 @@
   "use strict";
 
   const {
-    argmax, button, clauses, folded, h, note, percent, place, pointer, range, select, upper,
+    argmax, button, clauses, folded, h, note, percent, place, pointer, range, select, upper, written,
   } = window.vitExplorer;
   const FEW = 48; // products shown at first
   const BLOCK = ["norm1", "attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2",
@@ -47,8 +47,6 @@
     absent: () => t("Its patch was rubbed out."),
     off: () => t("Its head is off."),
   };
-
-  const written = (value) => value.toFixed(3).replace("-", "−");
 
   /* A tensor's block and what it is there: "blocks.3.mid" -> ["3", "mid"], "embed" -> [undefined, "embed"]. */
   const parts = (name) => {

@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["CHOSEN", "FOLDER", "catalogue", "table"]
 
 CHOSEN = {"language": "en"}  # by `vl.language`
-# zh.po, which people write; zh.mo, which is read, and zh-scripts.mo, what of it scripts say
+# zh.po, which people write; zh.mo, which is read; what scripts say of it, zh-scripts.mo, and figures, zh-figures.mo
 FOLDER = Path(__file__).parent
 
 
@@ -23,6 +23,8 @@ def catalogue(name: str) -> gettext.GNUTranslations:
 @cache
 def table(name: str) -> dict[str, str]:
     """English -> another language, of each message that has a translation; where it counts, by the singular."""
+    if name == "en":
+        return {}
     known = vars(catalogue(name))["_catalog"]
     words = {key if isinstance(key, str) else key[0]: known[key] for key in known}
     return {english: said for english, said in words.items() if english}
