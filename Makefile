@@ -58,7 +58,10 @@ pdf: book  ## write the whole book as one PDF (needs Chrome or Chromium)
 
 lab: $(STAMP)  ## write the chapters into notebooks/, for you to change, and open them in JupyterLab
 	@$(if $(SOURCES),:,$(BIN)/python -m tools.notebooks $(ZH))
-	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab --notebook-dir=$(if $(SOURCES),book,notebooks)
+	@echo "Begin with 01-patchify. Shift+Enter runs a cell. JupyterLab saves by itself, every two minutes."
+	@echo "Ctrl-C here stops it; make lab goes on, another day, too."
+	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
+		$(if $(SOURCES),book,notebooks)/01-patchify.ipynb
 
 venv: $(STAMP)  ## only set up the virtual environment
 	@echo "The virtual environment is at $(VENV): activate it with  . $(BIN)/activate"
@@ -106,7 +109,7 @@ $(STAMP):
 		echo "apt install python3.11 python3.11-venv), or name it: make book PYTHON=/path/to/python3.12"; \
 		exit 1; \
 	fi
-	@echo "Setting up $(VENV) with $$($(PYTHON) --version) (once; about ten minutes) ..."
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version) (once; about ten minutes, depending on the network) ..."
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --progress-bar on $(INDEX) -r requirements.txt

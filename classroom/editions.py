@@ -2,8 +2,8 @@
 
     python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGES=zh)
 
-Their text is plain Markdown. Students' notebooks have no solutions and nothing printed yet. The teacher's have both, at
-the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
+Their text is plain Markdown, and nothing is printed yet. Students' notebooks have no solutions. The teacher's have them,
+at the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
 """
 
 import copy
@@ -72,12 +72,12 @@ FOLDED = re.compile(
 
 
 def student(notebook: dict) -> dict:
-    """A chapter without its solutions, and without outputs."""
+    """A chapter without its solutions."""
     cells = []
     for cell in copy.deepcopy(notebook["cells"]):
         if cell["cell_type"] == "code":
             if "solution" not in cell["metadata"].get("tags", []):
-                cells.append(cell | {"execution_count": None, "outputs": []})
+                cells.append(cell)
             continue
         text = SOLVED.sub("", SOLUTION.sub("", "".join(cell["source"])))
         if text := FOLDED.sub("", text).strip("\n"):
