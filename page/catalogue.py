@@ -149,17 +149,12 @@ def compiled(catalog: Catalog, ending: str | tuple[str, ...] = "") -> bytes:
     return made.getvalue()
 
 
-def has_words(said: str | tuple[str, ...] | None) -> bool:
-    """Whether there is a translation, where it counts of each number."""
-    return all(said) if isinstance(said, tuple) else bool(said)
-
-
 def waiting(catalog: Catalog) -> list[Message]:
     """What is shown in English: it has no Chinese, or that of another English (fuzzy)."""
     return [
         each.id
         for each in catalog
-        if each.id and (each.fuzzy or not has_words(each.string))
+        if each.id and (each.fuzzy or not each.string or "" in [*each.string])
     ]
 
 

@@ -15,7 +15,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from functools import reduce
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,21 +22,30 @@ BOOK = ROOT / "book"
 HEAD = re.compile(
     r"^<!-- [\w-]+(?: (?:caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M
 )
-PARTS = {  # where words stand in a code cell's metadata
-    "caption": ("mystnb", "figure", "caption"),
-    "alt": ("mystnb", "image", "alt"),
-    "show": ("mystnb", "code_prompt_show"),
-    "hide": ("mystnb", "code_prompt_hide"),
-}
+# where words stand in a code cell's metadata
+PARTS = {"caption", "alt", "code_prompt_show", "code_prompt_hide"}
 # Directives that begin with words
 TITLED = "admonition|dropdown|exercise|tab-item|warning|tip|note|important"
 # A block that nobody translates
-CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *(?P=fence)$"
+CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S.*\n[\s\S]*?^ *(?P=fence)$"
+# What nobody translates in a text: formulas, labels, options, roles up to their words, names of directives, targets of
+# links, tags
+SILENT = re.compile(
+    rf"{CODE}|\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$"
+    r"|\{[\w:]+\}`(?=[^`]*<)|\s*<[^`<>]*>`|\{[\w:]+\}`[^`]*`"
+    rf"|^[`:]{{3,}}(?:\{{(?!(?:{TITLED})\}})[\w:-]+\}} .*)?"
+    r"|(?<!`)(`+)(?!`)[\s\S]+?(?<!`)\2(?!`)|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--[\s\S]*?-->",
+    re.M,
+)
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
 MARK = "in English"
 BANNER = "{n} parts of this page have no translation, or their English has changed: they are in English, with a mark."
-TITLE = re.compile(r"((?:title|caption): (?:\d\d )?)(.*)")  # in the table of contents
+SETTINGS = ["_toc.yml", "_config.yml"]
+SAID = re.compile(  # what they say
+    r'( (?:title|caption|extra_footer|search_bar_text|alt_text|nb_code_prompt_\w+): (?:\d\d )?"?)(.*?)(?="?$)',
+    re.M,
+)
 SHARED = (
     "book/_static book/_templates book/references.bib vitlib vitworkshop page".split()
 )
@@ -60,9 +68,7 @@ OPEN = re.compile(
 
 def lines(text: str) -> str:
     """A text in which a block of code is one line."""
-    return re.sub(
-        CODE, lambda code: code[0].replace("\n", "\0"), text, flags=re.M | re.S
-    )
+    return re.sub(CODE, lambda code: code[0].replace("\n", "\0"), text, flags=re.M)
 
 
 def units(text: str) -> list[str]:
@@ -76,28 +82,8 @@ def digest(paragraph: str) -> str:
 
 
 def bare(text: str) -> str:
-    """What a translator may change: without code, formulas, names of directives, targets of links, tags."""
-    text = re.sub(CODE, " ", text, flags=re.M | re.S)
-    text = re.sub(
-        r"\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$",
-        "█",
-        text,
-        flags=re.M,
-    )
-    text = re.sub(
-        r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`",
-        lambda role: f"█{role[1] or ''}█",
-        text,
-    )
-    text = re.sub(
-        rf"^[`:]{{3,}}(?:\{{(?!(?:{TITLED})\}})[\w:-]+\}} .*)?", "█", text, flags=re.M
-    )
-    return re.sub(
-        r"(`+)[^`]+\1|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--.*?-->",
-        "█",
-        text,
-        flags=re.S,
-    )
+    """What a translator may change."""
+    return SILENT.sub("█", text)
 
 
 def is_prose(paragraph: str) -> bool:
@@ -109,16 +95,17 @@ def spots(cell: dict) -> Iterator[tuple[str, dict, str]]:
     """Where words stand in a cell of a notebook: the part, what holds them, their name there."""
     if cell["cell_type"] == "markdown":
         yield "", cell, "source"
-    for part, (*above, last) in PARTS.items():
-        holder = reduce(lambda place, key: place.get(key, {}), above, cell["metadata"])
-        if holder.get(last):
-            yield part, holder, last
+    own = cell["metadata"].get("mystnb", {})
+    for holder in [own, *own.values()]:
+        for key in holder if isinstance(holder, dict) else ():
+            if key in PARTS:
+                yield key.removeprefix("code_prompt_"), holder, key
 
 
 def said() -> list[str]:
-    """What the edition says by itself, and the table of contents."""
-    contents = TITLE.findall((ROOT / "_toc.yml").read_text("utf-8"))
-    return [MARK, BANNER, *(each for _, each in contents)]
+    """What pages say that comes from here."""
+    settings = "\n".join((ROOT / name).read_text("utf-8") for name in SETTINGS)
+    return [MARK, BANNER, *(each for _, each in SAID.findall(settings))]
 
 
 def texts(path: Path, held: str = "") -> dict[tuple[str, str], str]:
@@ -136,7 +123,7 @@ def texts(path: Path, held: str = "") -> dict[tuple[str, str], str]:
 
 def headings(path: Path) -> list[str]:
     """The titles of a chapter's or page's sections."""
-    text = re.sub(CODE, "", "\n\n".join(texts(path).values()), flags=re.M | re.S)
+    text = re.sub(CODE, "", "\n\n".join(texts(path).values()), flags=re.M)
     return [
         re.sub(r"[`*$]", "", title).replace("'", "’")
         for title in re.findall(r"^#{1,4} (.*)", text, re.M)
@@ -155,7 +142,7 @@ def translations(path: Path, language: str) -> dict[str, str]:
         ]
         if len(said) != len(hashes.split()):
             raise ValueError(
-                f"{file.name}: expected {len(hashes.split())} texts below {hashes}, got {len(said)}"
+                f"{file.name}: expected a text for each of {hashes}; got {len(said)}"
             )
         found |= zip(hashes.split(), said, strict=True)
     return found
@@ -173,29 +160,26 @@ def source(path: Path) -> Path:
 # Composing what is read in another language
 
 
+def known() -> list[str]:
+    """The languages that there are: English, and each that has a catalogue."""
+    from vitworkshop.words import FOLDER  # here: tests import it after their hook
+
+    return ["en", *sorted(path.stem for path in FOLDER.glob("*.po"))]
+
+
 def languages() -> list[str]:
     """Which languages are built, by LANGUAGES, English first, as the others come to lie in it."""
-    wanted = set(os.environ.get("LANGUAGES", "en").replace(",", " ").split())
-    known = {"en", *(each.parent.name for each in BOOK.glob("*/config.yml"))}
-    if not wanted or wanted - known:
+    wanted = os.environ.get("LANGUAGES", "en").replace(",", " ").split()
+    if not wanted or set(wanted) - {*known()}:
         raise SystemExit(
-            f"LANGUAGES: expected some of {', '.join(sorted(known))}; got {','.join(sorted(wanted))!r}"
+            f"LANGUAGES: expected some of {', '.join(known())}; got {','.join(wanted)!r}"
         )
-    return sorted(wanted, key=lambda each: (each != "en", each))
+    return [each for each in known() if each in wanted]
 
 
 def place(language: str) -> str:
     """Where the pages of a language lie among all."""
     return "" if language == "en" else f"{language}/"
-
-
-def chosen(arguments: list[str]) -> str:
-    """The language that a command is asked for, "en" or "zh"; ends it with a sentence at anything else."""
-    if arguments not in ([], ["zh"]):
-        raise SystemExit(
-            f"expected nothing, or zh for Chinese; got {' '.join(arguments)}"
-        )
-    return "zh" if arguments else "en"
 
 
 def speak(language: str, text: str) -> str:
@@ -260,64 +244,44 @@ def notebook(path: Path, language: str) -> dict:
     return book
 
 
-def cache_outputs(
-    cache, english: Path, book: dict, name: Path, into, language: str
-) -> None:
-    """Puts a chapter with the outputs of the English one into the cache that Sphinx reads."""
+def ran(path: Path, language: str, cache) -> str:
+    """A chapter in a language, with the outputs of the English one."""
     import nbformat
-    from jupyter_cache.base import CacheBundleIn
 
     from page.words import exchange
 
-    _, ran = cache.merge_match_into_notebook(nbformat.read(english, 4))
-    full = nbformat.from_dict(json.loads(json.dumps(book)))
-    for cell, done in zip(full.cells, ran.cells, strict=True):
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = done.outputs, done.execution_count
-            for output in cell.outputs:
+    book = notebook(path, language)
+    _, english = cache.merge_match_into_notebook(nbformat.read(path, 4))
+    for cell, done in zip(book["cells"], english.cells, strict=True):
+        if cell["cell_type"] == "code":
+            cell |= {name: done[name] for name in ("outputs", "execution_count")}
+            for output in cell["outputs"]:
                 exchange(output.get("data", {}), language)
-    into.cache_notebook_bundle(
-        CacheBundleIn(full, str(name)), check_validity=False, overwrite=True
-    )
-
-
-def merged(settings: dict, own: dict) -> dict:
-    """Settings with those of a language in their place."""
-    return settings | {
-        name: merged(settings[name], value) if isinstance(value, dict) else value
-        for name, value in own.items()
-    }
+    return json.dumps(book, ensure_ascii=False, indent=1)
 
 
 def compose(language: str, folder: Path, cache: Path) -> None:
     """Writes into `folder` what Sphinx builds: chapters, pages, settings, and links to all that is the same."""
-    import yaml
     from jupyter_cache import get_cache
 
-    def write(name: str, text: str) -> None:
-        """What did not change keeps its time: Sphinx reads it as read."""
-        path = folder / name
-        if not path.exists() or path.read_text("utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8", newline="\n")
+    from vitworkshop.words import catalogue
 
-    def titled(found: re.Match) -> str:
-        return found[1] + speak(language, found[2])
-
-    ran, own = get_cache(str(cache)), get_cache(str(folder / ".jupyter_cache"))
-    own.clear_cache()
-    for path in sorted(BOOK.glob("*.md")):
-        write(f"book/{path.name}", page(path, language))
-    for path in sorted(BOOK.glob("*.ipynb")):
-        book, name = notebook(path, language), f"book/{path.name}"
-        write(name, json.dumps(book, ensure_ascii=False, indent=1) + "\n")
-        cache_outputs(ran, path, book, folder / name, own, language)
+    files = {name: (ROOT / name).read_text("utf-8") for name in SETTINGS}
+    for name, text in files.items():
+        files[name] = SAID.sub(lambda one: one[1] + speak(language, one[2]), text)
+    own = {"execute_notebooks: cache": "execute_notebooks: off"}
+    own["language: en"] = f"language: {catalogue(language).info()['language']}"
+    for english, said in own.items():
+        files["_config.yml"] = files["_config.yml"].replace(english, said)
+    for path in BOOK.glob("*.md"):
+        files[f"book/{path.name}"] = page(path, language)
+    for path in BOOK.glob("*.ipynb"):
+        files[f"book/{path.name}"] = ran(path, language, get_cache(str(cache)))
+    (folder / "book").mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        # what did not change keeps its time: Sphinx reads it as read
+        if not (folder / name).exists() or (folder / name).read_text("utf-8") != text:
+            (folder / name).write_text(text, "utf-8", newline="\n")
     for name in SHARED:
         if not (folder / name).is_symlink():
             (folder / name).symlink_to(ROOT / name)
-    write("_toc.yml", TITLE.sub(titled, (ROOT / "_toc.yml").read_text("utf-8")))
-    settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
-    settings["execute"] |= {"cache": str(folder / ".jupyter_cache")}
-    own = yaml.safe_load((BOOK / language / "config.yml").read_text("utf-8"))
-    text = yaml.safe_dump(merged(settings, own), allow_unicode=True, sort_keys=False)
-    write("_config.yml", text)
