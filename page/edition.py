@@ -20,7 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 HEAD = re.compile(
-    r"^<!-- [\w-]+(?: (?:caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M
+    r"^<!-- [\w-]+(?: (?:caption|alt|\w*(?:show|hide)))? ((?:[0-9a-f]{6} ?)+)-->\n",
+    re.M,
 )
 # where words stand in a code cell's metadata
 PARTS = {"caption", "alt", "code_prompt_show", "code_prompt_hide"}
@@ -91,15 +92,14 @@ def is_prose(paragraph: str) -> bool:
     return re.search(rf"[A-Za-z]{{2,}}|{HAN}", bare(paragraph)) is not None
 
 
-def spots(cell: dict) -> Iterator[tuple[str, dict, str]]:
-    """Where words stand in a cell of a notebook: the part, what holds them, their name there."""
+def spots(cell: dict) -> Iterator[tuple[dict, str]]:
+    """Where words stand in a cell of a notebook: what holds them, and their name there."""
     if cell["cell_type"] == "markdown":
-        yield "", cell, "source"
+        yield cell, "source"
     own = cell["metadata"].get("mystnb", {})
     for holder in [own, *own.values()]:
-        for key in holder if isinstance(holder, dict) else ():
-            if key in PARTS:
-                yield key.removeprefix("code_prompt_"), holder, key
+        for name in PARTS.intersection(holder):
+            yield holder, name
 
 
 def said() -> list[str]:
@@ -112,12 +112,11 @@ def texts(path: Path, held: str = "") -> dict[tuple[str, str], str]:
     """The texts of a chapter by cell and part; of a page there is one. `held` is what the file held once."""
     held = held or path.read_text("utf-8")
     if path.suffix == ".md":
-        return {("page", ""): held}
-    cells = json.loads(held)["cells"]
+        return {("page", "source"): held}
     return {
-        (cell["id"], part): "".join(holder[key])
-        for cell in cells
-        for part, holder, key in spots(cell)
+        (cell["id"], name): "".join(holder[name])
+        for cell in json.loads(held)["cells"]
+        for holder, name in spots(cell)
     }
 
 
@@ -148,12 +147,12 @@ def translations(path: Path, language: str) -> dict[str, str]:
     return found
 
 
-def source(path: Path) -> Path:
-    """The chapter or page that a file translates."""
-    return next(
-        each
-        for each in (BOOK / f"{path.stem}.ipynb", BOOK / f"{path.stem}.md")
-        if each.exists()
+def source(stem: str) -> Path:
+    """The chapter or page of a name, or of a chapter's number."""
+    for path in [*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")]:
+        return path
+    raise ValueError(
+        f"expected a chapter's number or a page's name, such as 05 or intro; got {stem!r}"
     )
 
 
@@ -234,10 +233,10 @@ def notebook(path: Path, language: str) -> dict:
         return book
     known, sign = translations(path, language), mark(language)
     for cell in book["cells"]:
-        for part, holder, key in spots(cell):
-            # only letters can stand there
-            own = re.sub(r"\{.*\}", "", sign) if part not in {"", "caption"} else sign
-            holder[key], more = translated("".join(holder[key]), known, own)
+        for holder, name in spots(cell):
+            # some can only be letters
+            own = sign if name in {"source", "caption"} else f"{sign.split('{')[0]} "
+            holder[name], more = translated("".join(holder[name]), known, own)
             stale += more
     first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
     first["source"] = banner(first["source"], stale, language)

@@ -41,7 +41,7 @@ def keep_anchors(app, doctree) -> None:
     if CHOSEN["language"] != "en" and titled:
         taken = {name for each in titled for name in each["ids"]}
         for section, english in zip(
-            titled, headings(source(Path(doctree["source"]))), strict=True
+            titled, headings(source(Path(doctree["source"]).stem)), strict=True
         ):
             if (name := nodes.make_id(english)) not in taken:
                 # none of the Latin letters in a Chinese title: an element "vit" would be window.vit

@@ -156,23 +156,21 @@ def compared(old: str, new: str) -> str:
 
 def new(stem: str) -> None:
     """Prints what a page has no translation for, in the form of its file, with the Chinese of what it was."""
-    if stem[:1].isdigit():
-        stem = next((each.stem for each in BOOK.glob(f"{stem}*.ipynb")), stem)
-    path = source(Path(stem))
+    path = source(stem)
     known = translations(path, "zh")
     parts = {
-        digest(each): (cell, part, each)
-        for (cell, part), text in texts(path).items()
+        digest(each): (" ".join(place), each)
+        for place, text in texts(path).items()
         for each in units(text)
     }
     was = gone(path, known.keys() - parts)
-    for hashed, (cell, part, each) in parts.items():
+    for hashed, (place, each) in parts.items():
         if hashed in known or not is_prose(each):
             continue
         for old in get_close_matches(each, was.values(), 1):
             print(f"Was {digest(old)}: {old}\nIs: {compared(old, each)}")
             each = known[digest(old)]
-        print(f"<!-- {' '.join(filter(None, (cell, part, hashed)))} -->\n{each}\n")
+        print(f"<!-- {place.removesuffix(' source')} {hashed} -->\n{each}\n")
 
 
 def main(*arguments: str) -> None:
