@@ -143,7 +143,7 @@ def waiting(catalog: Catalog) -> list[Message]:
     ]
 
 
-def update(language: str = "zh") -> None:
+def update(language: str) -> None:
     """Writes a language's catalogue anew, and what is compiled of it; what nothing says any more is dropped."""
     template, catalog = Catalog(), read(language)
     for name, message in said():
@@ -161,4 +161,5 @@ def update(language: str = "zh") -> None:
 if __name__ == "__main__":
     if sys.argv[1:] != ["update"]:
         raise SystemExit(__doc__)
-    update()
+    for path in FOLDER.glob("*.po"):
+        update(path.stem)

@@ -40,7 +40,10 @@ SILENT = re.compile(
 )
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
-MARK = "in English"
+MARK, SET = (
+    "in English",
+    "{.untranslated} ",
+)  # set as a mark, where there is more than letters
 BANNER = "{n} parts of this page have no translation, or their English has changed: they are in English, with a mark."
 SETTINGS = ["_toc.yml", "_config.yml"]
 SAID = re.compile(  # what they say
@@ -188,19 +191,21 @@ def speak(language: str, text: str) -> str:
     return table(language).get(text, text)
 
 
-def translated(text: str, known: dict[str, str], mark: str = "") -> tuple[str, int]:
-    """A text with its translations, and how many of its units stay English, with a mark."""
-    stale = 0
+def translated(text: str, known: dict[str, str], mark: str = "") -> str:
+    """A text with its translations; units that stay English have a mark before their words."""
 
     def said(found: re.Match) -> str:
-        nonlocal stale
         unit = found[0].replace("\0", "\n")
         if digest(unit) in known or not is_prose(unit):
             return known.get(digest(unit), unit)
-        stale += 1
         return OPEN.sub(rf"\g<0>{mark}", unit, count=1)
 
-    return UNIT.sub(said, lines(text)), stale
+    return UNIT.sub(said, lines(text))
+
+
+def mark(language: str) -> str:
+    """What stands before the words of a unit that is English."""
+    return f"[{speak(language, MARK)}]"
 
 
 def banner(text: str, stale: int, language: str) -> str:
@@ -212,32 +217,28 @@ def banner(text: str, stale: int, language: str) -> str:
 
 def page(path: Path, language: str) -> str:
     """A page's text in a language."""
-    text = path.read_text("utf-8")
+    text, sign = path.read_text("utf-8"), mark(language)
     if language == "en":
         return text
     known = translations(path, language)
     if path.stem in ENGLISH:
-        return translated(text, known)[0]
-    return banner(*translated(text, known, mark(language)), language)
-
-
-def mark(language: str) -> str:
-    """What stands before the words of a unit that is English."""
-    return f"[{speak(language, MARK)}]{{.untranslated}} "
+        return translated(text, known)
+    text = translated(text, known, sign + SET)
+    return banner(text, text.count(sign), language)
 
 
 def notebook(path: Path, language: str) -> dict:
     """A chapter in a language."""
-    book, stale = json.loads(path.read_text("utf-8")), 0
+    book, sign = json.loads(path.read_text("utf-8")), mark(language)
     if language == "en":
         return book
-    known, sign = translations(path, language), mark(language)
+    known = translations(path, language)
     for cell in book["cells"]:
         for holder, name in spots(cell):
-            # some can only be letters
-            own = sign if name in {"source", "caption"} else f"{sign.split('{')[0]} "
-            holder[name], more = translated("".join(holder[name]), known, own)
-            stale += more
+            # the others can only be letters
+            own = sign + (SET if name in {"source", "caption"} else " ")
+            holder[name] = translated("".join(holder[name]), known, own)
+    stale = json.dumps(book, ensure_ascii=False).count(sign)
     first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
     first["source"] = banner(first["source"], stale, language)
     return book
@@ -268,19 +269,19 @@ def compose(language: str, folder: Path, cache: Path) -> None:
     files = {name: (ROOT / name).read_text("utf-8") for name in SETTINGS}
     for name, text in files.items():
         files[name] = SAID.sub(lambda one: one[1] + speak(language, one[2]), text)
-    own = {"execute_notebooks: cache": "execute_notebooks: off"}
-    own["language: en"] = f"language: {catalogue(language).info()['language']}"
-    for english, said in own.items():
-        files["_config.yml"] = files["_config.yml"].replace(english, said)
+    config = files["_config.yml"].replace("notebooks: cache", "notebooks: off")
+    tag = catalogue(language).info()["language"]
+    files["_config.yml"] = config.replace("language: en", f"language: {tag}")
     for path in BOOK.glob("*.md"):
         files[f"book/{path.name}"] = page(path, language)
     for path in BOOK.glob("*.ipynb"):
         files[f"book/{path.name}"] = ran(path, language, get_cache(str(cache)))
     (folder / "book").mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
+        path = folder / name
         # what did not change keeps its time: Sphinx reads it as read
-        if not (folder / name).exists() or (folder / name).read_text("utf-8") != text:
-            (folder / name).write_text(text, "utf-8", newline="\n")
-    for name in SHARED:
-        if not (folder / name).is_symlink():
-            (folder / name).symlink_to(ROOT / name)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8", newline="\n")
+    for link in map(folder.joinpath, SHARED):
+        if not link.is_symlink():
+            link.symlink_to(ROOT / link.relative_to(folder))

@@ -33,24 +33,22 @@ def set_emphasis(app, doctree, docname: str) -> None:
 
 def keep_anchors(app, doctree) -> None:
     """Gives sections the anchors that they have in the English page: of Chinese titles Sphinx makes none."""
-    titled = [
+    if CHOSEN["language"] == "en":
+        return
+    titles = [
         each
-        for each in doctree.findall(nodes.section)
-        if isinstance(each[0], nodes.title)
+        for each in doctree.findall(nodes.title)
+        if isinstance(each.parent, nodes.section)
     ]
-    if CHOSEN["language"] != "en" and titled:
-        taken = {name for each in titled for name in each["ids"]}
-        for section, english in zip(
-            titled, headings(source(Path(doctree["source"]).stem)), strict=True
-        ):
-            if (name := nodes.make_id(english)) not in taken:
-                # none of the Latin letters in a Chinese title: an element "vit" would be window.vit
-                own = rf"id\d+|{nodes.make_id(section[0].astext())}"
-                section["ids"] = [
-                    name,
-                    *(each for each in section["ids"] if not re.fullmatch(own, each)),
-                ]
-                taken.add(name)
+    taken = {name for each in titles for name in each.parent["ids"]}
+    english = headings(source(Path(doctree["source"]).stem))
+    for title, name in zip(titles, map(nodes.make_id, english), strict=True):
+        if name not in taken:
+            # none of the Latin letters in a Chinese title: an element "vit" would be window.vit
+            own = rf"id\d+|{nodes.make_id(title.astext())}"
+            kept = [each for each in title.parent["ids"] if not re.fullmatch(own, each)]
+            title.parent["ids"] = [name, *kept]
+            taken.add(name)
 
 
 def add_switch(app, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -66,7 +64,7 @@ def add_switch(app, pagename: str, templatename: str, context: dict, doctree) ->
         button = {"type": "link", "url": url, "text": name, "tooltip": name}
         context["header_buttons"].insert(0, button | {"label": "language"})
         base = app.config.html_baseurl
-        whole = urljoin(base, page) if base else url
+        whole = urljoin(base, page if base else url)
         link = f'<link rel="alternate" hreflang="{other}" href="{whole}"/>'
         context["metatags"] = context.get("metatags", "") + f"\n    {link}"
 

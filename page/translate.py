@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches, unified_diff
 from functools import partial
 from pathlib import Path
@@ -115,14 +115,10 @@ def check(path: Path) -> tuple[list[str], str]:
         for each in problems(english[hashed], known[hashed])
     ]
     prose = {hashed for hashed, each in english.items() if is_prose(each)}
-    missing = prose - known.keys() if path.stem not in ENGLISH else []
-    return wrong, told(missing, known.keys() - english.keys())
-
-
-def told(missing: Collection, gone: Collection) -> str:
-    """How much is stale, "" if nothing is."""
-    said = f"{len(missing)} texts have no Chinese, {len(gone)} no English any more"
-    return said if missing or gone else ""
+    missing = 0 if path.stem in ENGLISH else len(prose - known.keys())
+    gone = len(known.keys() - english.keys())
+    stale = f"{missing} texts have no Chinese, {gone} no English any more"
+    return wrong, stale * bool(missing + gone)
 
 
 def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
@@ -133,7 +129,8 @@ def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
         if path.stem.startswith(stems or ""):
             yield path.name, *check(path)
     if not stems:
-        yield "words/zh.po", [], told(catalogue.waiting(catalogue.read()), [])
+        missing = len(catalogue.waiting(catalogue.read()))
+        yield "words/zh.po", [], f"{missing} texts have no Chinese" * bool(missing)
 
 
 def gone(path: Path, hashes: set[str]) -> dict[str, str]:
@@ -142,9 +139,8 @@ def gone(path: Path, hashes: set[str]) -> dict[str, str]:
     found = {}
     for commit in git(["git", "log", "--format=%h", "--", path.name]).stdout.split():
         held = git(["git", "show", f"{commit}:./{path.name}"]).stdout
-        if held and hashes - found.keys():
-            for text in texts(path, held).values():
-                found |= {digest(each): each for each in units(text)}
+        for text in texts(path, held).values() if held else ():
+            found |= {digest(each): each for each in units(text)}
     return {hashed: found[hashed] for hashed in hashes & found.keys()}
 
 

@@ -60,9 +60,11 @@ def solutions(path: Path) -> dict[str, str]:
 
 
 def shown(path: Path) -> list[str]:
-    """The texts that a built page shows outside code and equations, block by block, and those of its attributes."""
+    """The texts of a built page and of its attributes, block by block: without code, equations, names of works and stale rows."""
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    for each in page(["code", "pre", "script", "style", "math", "head"]):
+    for each in page.select("code, pre, script, style, math, head, .citation, .guess label"):
+        each.decompose()
+    for each in page.select("tr:has(.untranslated)"):
         each.decompose()
     texts = [
         each[name]

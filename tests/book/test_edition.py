@@ -16,7 +16,7 @@ from page.browser import HTML
 
 AVOIDED = "补丁|令牌|变压器|注意头|视觉变换器|嵌入式"  # a patch is 图块, a token 词元
 LABEL = r"<text\b[^>]*>([^<]+)|<th class=[^>]*><p>([^<]+)"
-MARK = edition.mark("zh")
+MARK = edition.mark("zh") + edition.SET
 EN = "The mean is $m$, 12 of `x`; see {ref}`the test <sec-a>` and [this](b.md)."
 ZH = "均值是 $m$，即 `x` 的 12；见{ref}`这项测试 <sec-a>`和[这里](b.md)。"
 # what stands before the words of a unit, of each kind
@@ -72,10 +72,10 @@ def test_what_a_translation_loses_is_named(right, wrong):
 
 def test_what_changed_in_english_is_shown_in_english():
     known = {edition.digest(EN): ZH}
-    assert edition.translated(f"{EN}\n\n$$x$$", known) == (f"{ZH}\n\n$$x$$", 0)
-    changed, count = edition.translated(EN.replace("mean", "sum"), known, MARK)
-    assert count == 1 and changed == MARK + EN.replace("mean", "sum")
-    assert edition.translated(EN.replace(" ", "\n", 3), known) == (ZH, 0), "new lines"
+    assert edition.translated(f"{EN}\n\n$$x$$", known) == f"{ZH}\n\n$$x$$"
+    changed = EN.replace("mean", "sum")
+    assert edition.translated(changed, known, MARK) == MARK + changed
+    assert edition.translated(EN.replace(" ", "\n", 3), known) == ZH, "new lines"
 
 
 @pytest.mark.parametrize("opening", OPENINGS, ids=lambda text: text.split("\n")[-1])
@@ -85,8 +85,8 @@ def test_one_unit_of_each_kind_is_stale_alone_and_marked(opening):
     page = "\n\n".join([*units.values(), "- first\n- second\n- third", CODE])
     known = {edition.digest(each): "中文" for each in edition.units(page)}
     changed = page.replace(units[opening], f"{opening}New words")
-    said, stale = edition.translated(changed, known, MARK)
-    assert (stale, said.count(MARK)) == (1, 1)
+    said = edition.translated(changed, known, MARK)
+    assert said.count(MARK) == 1
     assert f"{opening}{MARK}New words" in said and "Words of" not in said
 
 

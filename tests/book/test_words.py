@@ -106,7 +106,7 @@ def test_a_change_of_english_makes_its_chinese_fuzzy(tmp_path, monkeypatch):
     for name in ("zh.po", "zh.mo"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
     said = "The head was trained to read CLS, never patches."
-    catalogue.update()
+    catalogue.update("zh")
     (message,) = (each for each in catalogue.read() if each.id)
     assert (
         message.fuzzy
