@@ -19,10 +19,9 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from io import BytesIO
-from itertools import repeat
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -75,25 +74,29 @@ def files(*patterns: str) -> Iterator[tuple[str, str]]:
             yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
 
 
-def said() -> Iterator[tuple[str, Message]]:
-    """Every message, with the file that says it."""
+def sources() -> Iterator[tuple[str, Iterable[Message]]]:
+    """What each file says."""
     for name, script in files(*SCRIPTS):
-        yield from zip(repeat(name), messages(script))
+        yield name, messages(script)
     for name, source in files("page/*.py"):
-        yield from zip(repeat(name), literals(source, "t"))
+        yield name, literals(source, "t")
     for module in (drawn_map, numbers, beside, guess, clinic, edition):
         name = f"{module.__name__.replace('.', '/')}.py"
-        yield from zip(repeat(name), filter(WORDS.search, module.said()))
+        yield name, filter(WORDS.search, module.said())
     for message in read():
         for name in KEPT & {name for name, _ in message.locations}:
-            yield name, message.id
+            yield name, [message.id]
     for name, script in files("vitworkshop/web/way-steps.js"):
         for steps in json.loads(script[script.index("{") : -2]).values():
-            yield from zip(repeat(name), steps[:3])
-    foreign_words = [*foreign.ABSENT.values(), foreign.NO_SUCH]
-    yield from zip(repeat("vitlib/weights/foreign.py"), foreign_words)
+            yield name, steps[:3]
+    yield "vitlib/weights/foreign.py", [*foreign.ABSENT.values(), foreign.NO_SUCH]
     for name, source in files("vitworkshop/exercises/*.py"):
-        yield from zip(repeat(name), replies(Path(name).stem, source))
+        yield name, replies(Path(name).stem, source)
+
+
+def said() -> list[tuple[str, Message]]:
+    """Every message, with the file that says it."""
+    return [(name, message) for name, texts in sources() for message in texts]
 
 
 def replies(name: str, source: str) -> Iterator[str]:

@@ -266,9 +266,13 @@ def compose(language: str, folder: Path, cache: Path) -> None:
 
     from vitworkshop.words import catalogue
 
-    files = {name: (ROOT / name).read_text("utf-8") for name in SETTINGS}
-    for name, text in files.items():
-        files[name] = SAID.sub(lambda one: one[1] + speak(language, one[2]), text)
+    files = {
+        name: SAID.sub(
+            lambda one: one[1] + speak(language, one[2]),
+            (ROOT / name).read_text("utf-8"),
+        )
+        for name in SETTINGS
+    }
     config = files["_config.yml"].replace("notebooks: cache", "notebooks: off")
     tag = catalogue(language).info()["language"]
     files["_config.yml"] = config.replace("language: en", f"language: {tag}")

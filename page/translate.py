@@ -103,18 +103,25 @@ def problems(english: str, chinese: str) -> list[str]:
     return wrong
 
 
+def hashed(path: Path, held: str = "") -> dict[str, tuple[str, str]]:
+    """The units of a file, or of what it held once, by their hash: where they stand, and their words."""
+    return {
+        digest(each): (" ".join(place).removesuffix(" source"), each)
+        for place, text in texts(path, held).items()
+        for each in units(text)
+    }
+
+
 def check(path: Path) -> tuple[list[str], str]:
     """Of a page: what is wrong in its Chinese, and in a line what is stale, if anything is."""
     known = translations(path, "zh")
-    english = {
-        digest(each): each for text in texts(path).values() for each in units(text)
-    }
+    english = hashed(path)
     wrong = [
-        f"{hashed} {known[hashed][:24]!r}: {each}"
-        for hashed in english.keys() & known.keys()
-        for each in problems(english[hashed], known[hashed])
+        f"{each} {known[each][:24]!r}: {problem}"
+        for each in english.keys() & known.keys()
+        for problem in problems(english[each][1], known[each])
     ]
-    prose = {hashed for hashed, each in english.items() if is_prose(each)}
+    prose = {each for each, (_, words) in english.items() if is_prose(words)}
     missing = 0 if path.stem in ENGLISH else len(prose - known.keys())
     gone = len(known.keys() - english.keys())
     stale = f"{missing} texts have no Chinese, {gone} no English any more"
@@ -138,10 +145,9 @@ def gone(path: Path, hashes: set[str]) -> dict[str, str]:
     git = partial(subprocess.run, cwd=BOOK, capture_output=True, text=True)
     found = {}
     for commit in git(["git", "log", "--format=%h", "--", path.name]).stdout.split():
-        held = git(["git", "show", f"{commit}:./{path.name}"]).stdout
-        for text in texts(path, held).values() if held else ():
-            found |= {digest(each): each for each in units(text)}
-    return {hashed: found[hashed] for hashed in hashes & found.keys()}
+        if held := git(["git", "show", f"{commit}:./{path.name}"]).stdout:
+            found |= hashed(path, held)
+    return {each: found[each][1] for each in hashes & found.keys()}
 
 
 def compared(old: str, new: str) -> str:
@@ -154,19 +160,15 @@ def new(stem: str) -> None:
     """Prints what a page has no translation for, in the form of its file, with the Chinese of what it was."""
     path = source(stem)
     known = translations(path, "zh")
-    parts = {
-        digest(each): (" ".join(place), each)
-        for place, text in texts(path).items()
-        for each in units(text)
-    }
-    was = gone(path, known.keys() - parts)
-    for hashed, (place, each) in parts.items():
-        if hashed in known or not is_prose(each):
+    english = hashed(path)
+    was = gone(path, known.keys() - english.keys())
+    for each, (place, words) in english.items():
+        if each in known or not is_prose(words):
             continue
-        for old in get_close_matches(each, was.values(), 1):
-            print(f"Was {digest(old)}: {old}\nIs: {compared(old, each)}")
-            each = known[digest(old)]
-        print(f"<!-- {place.removesuffix(' source')} {hashed} -->\n{each}\n")
+        for old in get_close_matches(words, was.values(), 1):
+            print(f"Was {digest(old)}: {old}\nIs: {compared(old, words)}")
+            words = known[digest(old)]
+        print(f"<!-- {place} {each} -->\n{words}\n")
 
 
 def main(*arguments: str) -> None:
