@@ -111,13 +111,13 @@ def said() -> list[str]:
     return [MARK, BANNER, *(each for _, each in SAID.findall(settings))]
 
 
-def texts(path: Path, held: str = "") -> dict[tuple[str, str], str]:
+def texts(path: Path, held: str = "") -> dict[str, str]:
     """The texts of a chapter by cell and part; of a page there is one. `held` is what the file held once."""
     held = held or path.read_text("utf-8")
     if path.suffix == ".md":
-        return {("page", "source"): held}
+        return {"page": held}
     return {
-        (cell["id"], name): "".join(holder[name])
+        f"{cell['id']} {name}".removesuffix(" source"): "".join(holder[name])
         for cell in json.loads(held)["cells"]
         for holder, name in spots(cell)
     }
@@ -171,7 +171,7 @@ def known() -> list[str]:
 
 def languages() -> list[str]:
     """Which languages are built, by LANGUAGES, English first, as the others come to lie in it."""
-    wanted = os.environ.get("LANGUAGES", "en").replace(",", " ").split()
+    wanted = re.findall(r"\w+", os.environ.get("LANGUAGES", "en"))
     if not wanted or set(wanted) - {*known()}:
         raise SystemExit(
             f"LANGUAGES: expected some of {', '.join(known())}; got {','.join(wanted)!r}"

@@ -82,10 +82,9 @@ def problems(english: str, chinese: str) -> list[str]:
     """What a unit lost, invented or wrote in another way than the edition does."""
     both = [english, chinese]
     found = {"role": [counts(ROLE, text) for text in both]}
-    # the words of roles look like code
-    roleless = [re.sub(ROLE, "█", text) for text in both]
     for name, pattern in SAME.items():
-        found[name] = [counts(pattern, text) for text in roleless]
+        # the words of roles look like code
+        found[name] = [counts(pattern, re.sub(ROLE, "█", text)) for text in both]
     # Chinese groups by ten thousands: 3.03 亿 is 303 million
     a, b = (numbers(text, "illion" in english) for text in both)
     if a - b or (b - a).total() > len(re.findall(COUNTED, english)):
@@ -106,7 +105,7 @@ def problems(english: str, chinese: str) -> list[str]:
 def hashed(path: Path, held: str = "") -> dict[str, tuple[str, str]]:
     """The units of a file, or of what it held once, by their hash: where they stand, and their words."""
     return {
-        digest(each): (" ".join(place).removesuffix(" source"), each)
+        digest(each): (place, each)
         for place, text in texts(path, held).items()
         for each in units(text)
     }
