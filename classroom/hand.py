@@ -59,13 +59,13 @@ def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
             given = [float(line["given"]) for line in fits if line["given"]]
             if given:
                 result.points, result.again = given[-1], ""
-            if len(given) > 1:
-                odd.append(
-                    f"in hand.csv, several rows with points for {row.key} {key}: the last counts"
-                )
             elif old := [line["given"] for line in mine if line["given"]]:
                 result.again = (
                     f"look again: the answer is another than the one that got {old[-1]}"
+                )
+            if len(given) > 1:
+                odd.append(
+                    f"in hand.csv, several rows with points for {row.key} {key}: the last counts"
                 )
             if key in row.open and not fits:
                 new.append(

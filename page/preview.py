@@ -1,7 +1,8 @@
 """What a link to a page shows where it is shared: title, first paragraph, the still in the page's language.
 
 They are Open Graph's tags, which stand always; without a public address (`page/address.py`) the picture's is relative.
-The still is `book/_static/cover-en.png`, which `python -m page.stills` takes; in Chinese `cover-zh.png`, if there is one.
+The still is `book/_static/cover-en.png`, which `python -m page.stills` takes; in Chinese `cover-zh.png`, if there is
+one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Chapters as notebooks for readers: in JupyterLab, Colab, Kaggle and classes, which show MyST as it is typed.
 
 A role becomes its words, or what it leads to is called: a title, "Exercise 5.1", "(5.2)", "Vaswani et al. (2017)". They
-lead to the page where the book has an address, else to the notebook beside, and those of a work to it. Labels go, boxes
-become quotations, the list of works holds those that the chapter names, and pictures are inside the notebook. Solutions
-are folded. An explorer is a still that names its page, and a cell in which `vl.explore` moves it.
+lead to the page where the book has an address, else to the notebook beside, and those of a work to it; to a section of
+the same notebook, they name it. Labels go, boxes become quotations, captions are text, the list of works holds those
+that the chapter names, and pictures are inside the notebook. No cell has run yet. A solution is folded text, with its
+code and what that printed, so that running all cells neither opens nor runs it. An explorer is a still that names its
+page, and a cell in which `vl.explore` moves it.
 """
 
 from __future__ import annotations
@@ -44,12 +46,6 @@ EXPLORER = re.compile(
     r".*?^</vit-\w+>\n*",
     re.M | re.S,
 )
-FOLDED = {  # a cell in JupyterLab, in Colab, on Kaggle
-    "jupyter": {"source_hidden": True, "outputs_hidden": True},
-    "cellView": "form",
-    "_kg_hide-input": True,
-    "_kg_hide-output": True,
-}
 WHERE = {
     "eprint": "https://arxiv.org/abs/",
     "doi": "https://doi.org/",
@@ -63,6 +59,8 @@ SAID = {  # what the notebooks themselves say, by language
         "figure": "Figure {}.{}",
         "titled": "{}: {}",
         "solution": "Solution of {}",
+        "prints": "It prints:",
+        "under": "{}, under “{}”",
         "and": " and ",
         "others": " et al.",
         "page": "{}",
@@ -70,7 +68,7 @@ SAID = {  # what the notebooks themselves say, by language
         "in brackets": "({})",
         "comma": ", ",
         "semicolon": "; ",
-        "built": "{} (book/{} in the built book)",
+        "built": "{} (`make book`, then `_build/html/book/{}`)",
         "still": "A still: run the next cell, and it moves; so it does on {}.",
         "explorer": "its page",
     },
@@ -80,6 +78,8 @@ SAID = {  # what the notebooks themselves say, by language
         "figure": "图 {}.{}",
         "titled": "{}：{}",
         "solution": "{} 的解答",
+        "prints": "输出：",
+        "under": "{}（见“{}”一节）",
         "and": " 和 ",
         "others": " 等",
         "page": "《{}》",
@@ -87,7 +87,7 @@ SAID = {  # what the notebooks themselves say, by language
         "in brackets": "（{}）",
         "comma": "，",
         "semicolon": "；",
-        "built": "{}（所建网页中的 book/{}）",
+        "built": "{}（`make book`，然后打开 `_build/html/book/{}`）",
         "still": "这是静止的图；运行下一个单元格就能互动，在{}上也可以。",
         "explorer": "它的网页",
     },
@@ -127,7 +127,8 @@ def works(language: str) -> dict[str, tuple[str, str, str, str]]:
 def names(language: str) -> dict[str, tuple[str, str]]:
     """What a label of the book is called, and its place in the pages."""
     found, words = {}, SAID[language]
-    heading = re.compile(r"^\(([\w-]+)\)=\n+#+ (.+)$", re.M)
+    # a heading may have several labels
+    heading = re.compile(r"^\(([\w-]+)\)=\n+(?=(?:\([\w-]+\)=\n+)*#+ (.+)$)", re.M)
     for page in sorted(BOOK.glob("*.md")):
         text, name = edition.page(page, language), f"{page.stem}.html"
         title = re.search(r"^# (.+)$", text, re.M)
@@ -173,10 +174,19 @@ def site(language: str) -> str:
 
 
 def link(words: str, place: str, language: str, chapter: str, alone: bool) -> str:
-    """Words that lead to a place in the pages: on its page, else in its notebook, else nowhere."""
-    stem = place.partition(".html")[0]
+    """Words that lead to a place in the pages: on its page, else in its notebook, else nowhere.
+
+    In the same notebook they name the place.
+    """
+    stem, _, label = place.partition(".html")
     if at := site(language):
         return f"[{words}]({at}{place})"
+    if (
+        stem == chapter
+        and (there := names(language).get(label[1:], (words,))[0]) != words
+    ):
+        kind = "under" if label.startswith("#sec-") else "of"
+        return SAID[language][kind].format(words, there)
     if alone or stem == chapter or not (BOOK / f"{stem}.ipynb").exists():
         return words
     return f"[{words}]({stem}.ipynb)"
@@ -246,18 +256,26 @@ def title(solution: re.Match, language: str) -> str:
 
 
 def folded(solution: re.Match, language: str) -> str:
-    """A solution's text, which unfolds where its title is pressed; its title alone where all of it is code."""
+    """A solution's text, which unfolds where its title is pressed."""
     name, text = title(solution, language), (solution[2] or solution[4] or "").strip()
-    if not text:
-        return f"**{name}**"
     return f"<details>\n<summary><b>{name}</b></summary>\n\n{text}\n\n</details>\n\n"
+
+
+def solved(text: str, cell: dict, language: str) -> str:
+    """A folded solution, with its cell's code at its end, and what that printed."""
+    code = "".join(cell["source"])
+    said = "".join("".join(output["text"]) for output in cell["outputs"])
+    parts = [text.removesuffix("</details>\n\n").rstrip(), f"```python\n{code}\n```"]
+    if said:
+        parts += [SAID[language]["prints"], f"```text\n{said.rstrip()}\n```"]
+    return "\n\n".join([*parts, "</details>\n\n"])
 
 
 def still(explorer: re.Match, language: str, chapter: str) -> str:
     """An explorer's picture, and where it moves."""
     said = SAID[language]
     place = on_page(said["explorer"], f"{chapter}.html", language)
-    return f"{explorer['still']}\n\n*{said['still'].format(place)}*\n\n"
+    return f"*{said['still'].format(place)}*\n\n{explorer['still']}\n\n"
 
 
 def moves(explorer: re.Match) -> str:
@@ -301,6 +319,7 @@ def plain(text: str, listed: str, language: str, chapter: str, alone: bool) -> s
         lambda m: f"{m[1] or ''} ",
         text,
     ).replace("\0", "")
+    text = re.sub(r"(?<=, under “)([^”]*”)(?= \w)", r"\1,", text)
     return re.sub(r"^(>? ?): ", r"\1- ", text, flags=re.M)
 
 
@@ -312,9 +331,20 @@ def attach(cell: dict) -> None:
     cell["source"] = PICTURE.sub(r"](attachment:\2.\3)", cell["source"])
 
 
-def cut(cell: dict) -> Iterator[dict]:
-    """A cell of Markdown; behind each explorer, a cell that shows it."""
+def cut(cell: dict, language: str) -> Iterator[dict]:
+    """A cell; behind a figure its caption, and behind each explorer a cell that shows it."""
     text, at, id_ = "".join(cell["source"]), 0, cell["id"]
+    if cell["cell_type"] == "code":
+        yield cell
+        if figure := cell["metadata"].get("mystnb", {}).get("figure"):
+            number = f"*{{numref}}`{figure['name']}`*"
+            yield {
+                "cell_type": "markdown",
+                "id": f"{id_}-caption",
+                "metadata": {},
+                "source": SAID[language]["titled"].format(number, figure["caption"]),
+            }
+        return
     for found in EXPLORER.finditer(text):
         yield cell | {"id": id_, "source": text[at : found.end()]}
         yield {
@@ -330,12 +360,20 @@ def cut(cell: dict) -> Iterator[dict]:
         yield cell | {"id": id_, "source": text[at:]}
 
 
-def fold(cell: dict, name: str, alone: bool) -> None:
-    """Folds a solution's cell; what it printed is stored only where a notebook hides that, and Colab does not."""
-    cell["metadata"] |= FOLDED
-    cell["source"] = f"# @title {name}\n{''.join(cell['source'])}"
-    if alone:
-        cell |= {"execution_count": None, "outputs": []}
+def prepare(cell: dict, language: str) -> None:
+    """A cell of code as nobody has run it yet; folded where the page folds it, and asking in its language."""
+    cell |= {"execution_count": None, "outputs": []}
+    if "hide-input" in tags(cell):
+        cell["metadata"]["jupyter"] = {"source_hidden": True}
+    source = "".join(cell["source"])
+    if language != "en" and "import vitlib as vl\n" in source:
+        ask = f'\nvl.language("{language}")\nvl.seed'
+        cell["source"] = source.replace("\nvl.seed", ask, 1)
+
+
+def tags(cell: dict) -> list[str]:
+    """What a cell is marked with."""
+    return cell["metadata"].get("tags", [])
 
 
 def plain_notebook(
@@ -343,36 +381,29 @@ def plain_notebook(
 ) -> dict:
     """A chapter that any notebook shows as it is meant; `alone` if no other lies beside it, as in Colab."""
     notebook = copy.deepcopy(notebook)
+    asked = [each for cell in notebook["cells"] for each in cut(cell, language)]
     whole = "\n".join(
-        "".join(cell["source"])
-        for cell in notebook["cells"]
-        if cell["cell_type"] == "markdown"
+        "".join(cell["source"]) for cell in asked if cell["cell_type"] == "markdown"
     )
     keys = {key.strip() for keys in CITED.findall(whole) for key in keys.split(",")}
     listed = "\n".join(
         f"- {cited(key, '{} ({})', language)}. *{works(language)[key][2]}*"
         for key in sorted(keys, key=works(language).get)
     )
-    cells, name = [], ""
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            if "solution" in cell["metadata"].get("tags", []):
-                fold(cell, name, alone)
-            if language != "en" and "import vitlib as vl\n" in cell["source"]:
-                ask = "".join(cell["source"]).replace(
-                    "\nvl.seed", f'\nvl.language("{language}")\nvl.seed', 1
-                )
-                cell["source"] = ask.splitlines(keepends=True)
-            cells.append(cell)
+    cells = []
+    for cell in asked:
+        if "solution" in tags(cell):
+            cells[-1]["source"] = solved(cells[-1]["source"], cell, language)
             continue
-        for each in cut(cell):
-            if each["cell_type"] == "markdown":
-                for found in SOLUTION.finditer(each["source"]):
-                    name = title(found, language)
-                text = plain(each["source"], listed, language, chapter, alone)
-                each["source"] = text
-                attach(each)
-            cells.append(each)
+        if cell["cell_type"] == "code":
+            prepare(cell, language)
+        else:
+            cell["source"] = plain(
+                "".join(cell["source"]), listed, language, chapter, alone
+            )
+            attach(cell)
+        if cell["source"]:
+            cells.append(cell)
     return notebook | {"cells": cells}
 
 

@@ -190,6 +190,7 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, start):
         said, grades, _ = written(tmp_path, *rows(), words="as it is")
         tables.add((tmp_path / "grades.csv").read_bytes() + path.read_bytes())
         assert [each["total"] for each in grades] == ["13.5", "2.5"]
+        assert [each["open"] for each in grades] == ["", ""]
         told = {"changed: ben 1.1 0 → 0.5", "changed: ben 1.5 open → 2"}
         assert (told <= {*said}) == (again == 0) and len(tables) == 1
     assert "Größe €, &quot;fast&quot;; gut\nja" in page(tmp_path)

@@ -548,11 +548,13 @@ def test_hints_come_one_after_the_other_in_the_language_that_is_chosen(
     assert vl.language("en") == "en"
     for _ in range(2):
         vl.hint("03.b")
-    first, reply, _, shape, _, second, third = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr().out.splitlines()
+    first, reply, _, shape, _, second, last, *again = said
     assert first == "03.b，提示 1/2：所有行之间的点积，就是一个矩阵乘积。"
     assert reply == "03.1 how_many：还不对：这是所有的对数；许多对的偏移相同"
     assert shape == "03.1 commonest：还不对：应为：一个数；得到：2 个数"
-    assert second == third == "03.b, hint 2 of 2: Divide each row by its length first."
+    assert second == "03.b, hint 2 of 2: Divide each row by its length first."
+    assert last.startswith("This was the last hint; ") and again == [second, last]
 
 
 @errors

@@ -22,7 +22,7 @@ RAW = re.compile(
 )
 MOVES = re.compile(r"\balive\b|\bDrag\b|scripts run", re.I)
 STILL = re.compile(
-    r"!\[[^]]*\]\(attachment:(?P<name>[\w-]+)\.webp\)\n\n\*(?P<said>.*)\*"
+    r"\*(?P<said>.*)\*\n\n!\[[^]]*\]\(attachment:(?P<name>[\w-]+)\.webp\)"
 )
 EXPLORERS = {
     path.stem for path in (plain.BOOK / "_static/figures/explorers").glob("*.webp")
@@ -31,7 +31,6 @@ EXPLORERS = {
 ANSWER = re.compile(
     r"^`{4}\{solution(?:-start)?\} \S+\n(?::.*\n)+(?:`{4}\n)?\n*(\S.*)", re.M
 )
-FOLDS = plain.FOLDED["jupyter"]
 
 
 def shows(cell: dict) -> bool:
@@ -61,24 +60,35 @@ def test_a_reader_meets_no_solution_no_myst_and_nothing_dead(written, path):
     words = [source(cell) for cell in cells if cell["cell_type"] == "markdown"]
     text = "\n\n".join(words)
     assert not RAW.findall(text)
-    # solutions
+    # code: nobody has run it
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    solved = [cell for cell in code if "solution" in tags(cell)]
+    assert not [cell for cell in code if cell["outputs"] or cell["execution_count"]]
+    assert sum("colab-setup" in tags(cell) for cell in code) == (kind != "lab")
+    (imports,) = (cell for cell in code if "import vitlib as vl\n" in source(cell))
+    assert imports["metadata"]["jupyter"] == {"source_hidden": True}
+    # figures
+    numbers = re.findall(r"^\*Figure \d+\.(\d+)\*: \S", text, re.M)
+    assert numbers == [str(i) for i in range(1, len(numbers) + 1)]
+    assert len(numbers) == sum(
+        "figure" in each["metadata"].get("mystnb", {}) for each in code
+    )
+    # solutions
+    assert not [cell for cell in code if "solution" in tags(cell)]
     open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.S)
     asked = edition.notebook(path, "en")["cells"]
     answers = [each for cell in asked for each in ANSWER.findall(source(cell))]
     begun = [answer[:25] for answer in answers if answer[0] != "`"]
     assert not [words for words in begun if words in open_text]
     if kind == "class":
-        assert not solved and "Solution of" not in text
+        assert "Solution of" not in text
     else:
-        assert len(solved) == sum("solution" in tags(cell) for cell in asked)
         assert text.count("<details>") == len(answers)
-    for cell in solved:
-        assert cell["metadata"]["jupyter"] == FOLDS and FOLDS["outputs_hidden"]
-        assert cell["metadata"]["cellView"] == "form"
-        assert source(cell).startswith("# @title Solution of exercise ")
-        assert kind == "lab" or not cell["outputs"], "Colab hides no outputs"
+        folds = "\n".join(re.findall(r"<details>.*?</details>", text, re.S))
+        for cell in asked:
+            if "solution" in tags(cell):
+                assert source(cell) in folds
+                for output in cell["outputs"]:
+                    assert "".join(output["text"]).rstrip() in folds
     # explorers
     named = f"book/{path.stem}.html"
     stills = [found for found in STILL.finditer(text) if found["name"] in EXPLORERS]
@@ -108,8 +118,10 @@ def test_words_lead_to_pages_where_there_are_some_else_to_what_lies_beside(monke
         return plain.plain(text, "", "en", chapter, alone)
 
     code = "`vl.seed_everything`"
-    here = f"why (5.1) {code} ViT lab {paper}"
-    assert read("05-attention") == read("01-patchify", alone=True) == here
+    rest = f"(5.1) {code} ViT lab {paper}"
+    here = f"why, under “Why divide by √d?” {rest}"
+    assert read("05-attention") == read("05-attention", alone=True) == here
+    assert read("01-patchify", alone=True) == f"why {rest}"
     beside = f"[why](05-attention.ipynb) [(5.1)](05-attention.ipynb) {code} ViT lab"
     assert read("01-patchify") == f"{beside} {paper}"
     monkeypatch.setattr(plain, "read_url", lambda root: URL)
@@ -121,6 +133,21 @@ def test_words_lead_to_pages_where_there_are_some_else_to_what_lies_beside(monke
     assert f"[(5.1)]({pages}/05-attention.html#equation-eq-05-qkv)" in said
     assert f"[{code}]({pages}/api.html#vl.seed_everything)" in said
     assert f"[ViT lab]({pages}/lab.html)" in said
+
+
+def test_a_section_of_the_same_notebook_is_named():
+    text = "({ref}`above <sec-05-cost>`) {ref}`Below <sec-05-photo>` a head"
+    said = plain.plain(text, "", "en", "05-attention", False)
+    photo = "What does a patch read in a photograph?"
+    assert said == f"(above, under “What does it cost?”) Below, under “{photo}”, a head"
+
+
+def test_the_plan_leads_to_each_chapter(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "chapters", lambda: CHAPTERS[:1])
+    notebooks.write("en", tmp_path)
+    (cell,) = json.loads((tmp_path / "00-start.ipynb").read_text("utf-8"))["cells"]
+    led = re.findall(r"^\d+\. .*\]\(([\w-]+\.ipynb)\)$", cell["source"], re.M)
+    assert led == [path.name for path in CHAPTERS] and not RAW.findall(cell["source"])
 
 
 @pytest.fixture
@@ -168,6 +195,18 @@ def test_a_students_work_outlives_every_renewal(book, tmp_path, capsys):
     new.write_text(again, "utf-8")
     assert str(newer) in renewed("fourth")
     assert (mine.read_text("utf-8"), new.read_text("utf-8")) == (work, again)
+    # what equals the chapter goes
+    mine.write_text(newer.read_text("utf-8"), "utf-8")
+    assert not renewed("fourth") and not newer.exists() and new.exists()
+    # answered in the new edition, which takes the chapter's place
+    work = mine.read_text("utf-8").replace("None", "44")
+    mine.write_text(work, "utf-8")
+    assert str(newer) in renewed("fifth")
+    again = newer.read_text("utf-8").replace("None", "45")
+    mine.write_text(again, "utf-8")
+    newer.unlink()
+    assert not renewed("fifth") and not newer.exists()
+    assert mine.read_text("utf-8") == again
     # no record: everything there is taken for the student's
     (folder / ".written.json").unlink()
     before = {path: path.read_text("utf-8") for path in folder.glob("*.ipynb")}
@@ -188,7 +227,7 @@ def test_a_students_work_outlives_every_renewal(book, tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["03"])
 def test_a_chapter_of_make_lab_runs_where_it_lies(number, tmp_path):
-    """From its first cell to its last, its explorer and its solutions among them."""
+    """From its first cell to its last, its explorer among them."""
     nbformat, nbclient = (pytest.importorskip(n) for n in ("nbformat", "nbclient"))
     notebooks.write("en", tmp_path)
     (path,) = tmp_path.glob(f"{number}-*.ipynb")
@@ -201,4 +240,5 @@ def test_a_chapter_of_make_lab_runs_where_it_lies(number, tmp_path):
         if "vl.explore(" in cell.source and cell.cell_type == "code"
         for output in cell.outputs
     ]
-    assert len(shown) == 1 and "<iframe srcdoc=" in shown[0]
+    assert len(shown) == sum(map(shows, chapter.cells))
+    assert all("<iframe srcdoc=" in each for each in shown)

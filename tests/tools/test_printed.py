@@ -1,7 +1,8 @@
 """Every line that README and How to run print, run as it stands: a new shell, nothing activated, an empty environment.
 
-Long ones get a tiny budget behind them. What sets up, builds, fetches or needs several machines is named in `NOT_RUN`,
-with the reason; the targets of make are asked what they would do.
+In blocks and in sentences; those for PowerShell as their like. Long ones get a tiny budget behind them. What sets up,
+builds, fetches or needs several machines is named in `NOT_RUN`, with the reason; the targets of make are asked what
+they would do.
 """
 
 import json
@@ -22,15 +23,25 @@ from safetensors.torch import save_file
 import vitlib as vl
 
 ROOT = Path(__file__).resolve().parents[2]
-PRINTED = (ROOT / "README.md", ROOT / "book/how-to-run.md")
+PRINTED = [ROOT / name for name in ("README.md", "README.zh.md", "book/how-to-run.md")]
+FENCE = re.compile(r"^ *```(?!\{)(\w*)\n(.*?)^ *```$", re.M | re.S)
+INLINE = re.compile(r"`([^`\n]+)`")
+COMMAND = re.compile(r"(make|\.venv/bin/\w+) \S")
 NOT_RUN = {  # what a line begins with, and why it is not run here
     "cd ": "names the reader's folder",
+    "py -3.12": "Windows",
+    "start ": "Windows opens a page",
+    ".venv/bin/jupyter": "serves until it is stopped",
+    ".venv/bin/python -m http.server": "the same",
     "python3 -m venv": "sets up; the workflow ci.yml does, on two systems",
     ".venv/bin/python -m pip": "installs; the same",
     ".venv/bin/python -m tools.build": "builds the book: make test does",
+    ".venv/bin/python -m tools.notebooks": "tests/tools/test_notebooks.py",
+    ".venv/bin/python -m tools.check": "is make test",
+    ".venv/bin/python -m classroom.bundle": "fetches; tests/classroom",
     ".venv/bin/python -m vitlib data cifar10": "fetches; tests/data/test_download.py",
     ".venv/bin/python -m vitlib study run": "takes hours; tests/cli/test_main.py runs one",
-    ".venv/bin/python -m tools.measure.laptop": "measures for minutes, and writes results",
+    ".venv/bin/python -m tools.measure.laptop": "measures for minutes",
     ".venv/bin/python -m torch.distributed.run --nnodes=2": "two machines",
 }
 BUDGET = (  # what stands behind a long line here
@@ -54,12 +65,16 @@ def tasks() -> list[tuple[str, str, str]]:
     """What the pages print, in its order, once: the page, "bash" or "python", and the text."""
     found = {}
     for path in PRINTED:
-        text = path.read_text(encoding="utf-8")
-        fenced = re.findall(r"^ *```(bash|python)\n(.*?)^ *```$", text, re.M | re.S)
-        for kind, block in fenced:
-            each = [block] if kind == "python" else lines(block)
-            for one in each:
-                found.setdefault((kind, one), path.stem)
+        text = path.read_text(encoding="utf-8").replace("Scripts\\", "bin/")
+        text = text.replace(".venv\\", ".venv/")
+        blocks = FENCE.findall(text)
+        inline = filter(COMMAND.match, INLINE.findall(FENCE.sub("", text)))
+        for kind, block in [*blocks, *(("bash", line) for line in inline)]:
+            if kind == "python":
+                found.setdefault((kind, block), path.stem)
+            elif kind != "bibtex":  # what is neither fails in the shell
+                for line in lines(block):
+                    found.setdefault(("bash", line), path.stem)
     return [(page, kind, text) for (kind, text), page in found.items()]
 
 

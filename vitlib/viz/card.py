@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import io
 import itertools
@@ -50,15 +49,7 @@ class Card(Figure):
         """IPython asks this first, before the formatter of pyplot, which would crop the card."""
         from IPython.display import display
 
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png")
-        png = base64.b64encode(buffer.getvalue()).decode()
-        # CSS pixels
-        width, height = (round(96 * inches) for inches in self.get_size_inches())
-        data = {"text/plain": repr(self), "image/png": png, "image/svg+xml": self.svg()}
-        display(
-            data, metadata={"image/png": {"width": width, "height": height}}, raw=True
-        )
+        display({"text/plain": repr(self), "image/svg+xml": self.svg()}, raw=True)
 
     @rc_context(STYLE | SVG)
     def svg(self) -> str:

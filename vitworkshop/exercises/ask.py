@@ -142,3 +142,5 @@ def hint(exercise: str) -> None:
             hint=Said(hints[stage - 1]),
         )
     )
+    if stage == len(hints):
+        print(say("This was the last hint; below is the solution, if it is given."))

@@ -164,8 +164,8 @@
     }
 
     /* The state written down; a picture of the reader's is in no link. */
-    link(state = this.state) {
-      const { name, picture } = this, order = state.order.some((from, to) => from !== to) ? state.order : null;
+    link() {
+      const { name, picture, state } = this, order = state.order.some((from, to) => from !== to) ? state.order : null;
       const known = window.vitSamples[picture] ? picture : null;
       return `#${this.mark}=${btoa(JSON.stringify({ model: name, picture: known, ...state, order }))}`;
     }
@@ -393,22 +393,17 @@
         : t("it changed its mind, {first} → {now} {share}", { first, now: classes[now], share });
     }
 
-    /* What there is to do with a picture. */
-    begin() {
-      return t("Rub out patches: how many can it spare?");
-    }
-
     /* Said of an untouched picture: whether the model is wrong about it, and what there is to do. */
     opening(name, probs) {
-      return sentences(this.remark(name, probs), this.begin(name));
+      return sentences(this.remark(name, probs), t("Rub out patches: how many can it spare?"));
     }
 
     /* The longest that can be said. */
     longest() {
-      const { N } = this, [first, second] = byLength(this.model.classes);
+      const { N } = this, [now] = byLength(this.model.classes);
       const known = Object.keys(window.vitSamples).map((name) => this.opening(name));
-      return [...known, t("{N} of {N} patches rubbed out, {N} painted grey, positions set to zero: it changed its mind, "
-        + "{first} 99 % → {second} 99 %.", { N, first, second })];
+      return [...known, t("{N} of {N} patches rubbed out, {N} painted grey, positions set to zero: nothing of the picture is "
+        + "left, and what it says now ({now} 99 %) rests on nothing.", { N, now })];
     }
 
     /* What was done, in words. */

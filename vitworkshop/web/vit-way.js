@@ -24,6 +24,7 @@ window.vit.script("vit-lab.js").then(() => {
 
   class VitWay extends VitLab {
     static style = `${VitLab.style}
+      .telling { min-height: 4.35em; }
       .stages { display: flex; gap: 2px; list-style: none; margin: 0 0 0.7rem; padding: 0; }
       .stages li { flex: 1 1 0; min-width: 0; }
       .stages button { background: none; border: 0; border-radius: 0; border-top: 5px solid var(--rule);
@@ -31,7 +32,8 @@ window.vit.script("vit-lab.js").then(() => {
       .stages .passed button { border-color: color-mix(in srgb, var(--accent) 45%, var(--ground)); }
       .stages button[aria-current] { border-color: var(--accent); font-weight: 700; }
       .stages small { color: var(--warm); display: block; font-weight: 400; }
-      @container (max-width: 560px) { .stages :is(span, small) { display: none; } .turns button { min-height: 44px; } }
+      @container (max-width: 560px) { .stages :is(span, small) { display: none; } .turns button { min-height: 44px; }
+        .telling { min-height: 8.7em; } }
       .primary { background: var(--accent); border-color: var(--accent); color: var(--ground); font-weight: 600;
         padding-inline: 1.1rem; }
       .grid > .followed[aria-pressed] { box-shadow: inset 0 0 0 3px var(--warm), inset 0 0 0 4.5px #fff; z-index: 1; }
