@@ -38,7 +38,9 @@ def kinds(entry: Exercise, answer) -> set[str]:
 @each
 def test_right_answers_pass(number):
     entry = ENTRIES[number]
-    assert kinds(entry, answers(entry, entry.reference)) == {"right"}
+    assert kinds(entry, answers(entry, entry.reference)) == {"right"}, (
+        "the reference itself is refused: it should give the same at every call"
+    )
     assert len(entry.others) + RIGHT.count(f"\n{number}") >= 2, (
         "give two other right answers"
     )
