@@ -2,8 +2,8 @@
 
     python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGES=zh)
 
-Their text is plain Markdown, and nothing is printed yet. Students' notebooks have no solutions. The teacher's have them,
-at the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
+Their text is plain Markdown, and no cell has run yet. Students' notebooks have no solutions. The teacher's have them, at
+the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
 """
 
 import copy
