@@ -11,9 +11,7 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
-COMMA := ,
-LANGUAGES ?= en
-ZH := $(filter zh,$(subst $(COMMA), ,$(LANGUAGES)))
+export LANGUAGES ?= en
 PYTHONS := $(shell sed -n 's/.*Python :: \(3\.[0-9]*\)".*/\1/p' pyproject.toml)
 RANGE := $(firstword $(PYTHONS)) to $(lastword $(PYTHONS))
 PYTHON ?= $(shell for p in $(PYTHONS:%=python%) python3 python; do \
@@ -37,7 +35,7 @@ help:  ## this list
 	@echo "  PYTHON=...     which Python makes the virtual environment (found now: $(PYTHON))"
 
 book: $(STAMP)  ## build the book (first time: sets everything up)
-	@LANGUAGES=$(LANGUAGES) $(BIN)/python -m tools.build
+	@$(BIN)/python -m tools.build
 
 test: $(STAMP)  ## run every check: package, notebooks, book, browser
 	@$(BIN)/python -m tools.check
@@ -57,7 +55,7 @@ pdf: book  ## write the whole book as one PDF (needs Chrome or Chromium)
 	@$(BIN)/python -m tools.pdf
 
 lab: $(STAMP)  ## write the chapters into notebooks/, for you to change, and open them in JupyterLab
-	@$(if $(SOURCES),:,$(BIN)/python -m tools.notebooks $(ZH))
+	@$(if $(SOURCES),:,$(BIN)/python -m tools.notebooks)
 	@echo "Begin with 01-patchify. Shift+Enter runs a cell. JupyterLab saves by itself, every two minutes."
 	@echo "Ctrl-C here stops it; make lab goes on, another day, too."
 	@JUPYTER_PREFER_ENV_PATH=1 $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
@@ -76,13 +74,13 @@ set-url: $(STAMP)  ### give the book its public address: make set-url URL=https:
 
 colab:  ## write patch-by-patch.zip, from which Colab and Kaggle install the package
 	@$(if $(filter none,$(PYTHON)),echo "No Python $(RANGE) was found." && exit 1,:)
-	@$(PYTHON) -m tools.colab $(ZH)
+	@$(PYTHON) -m tools.colab
 
 class: $(STAMP)  ## write class/: chapters for students without solutions, and for their teacher
-	@$(BIN)/python -m classroom.editions $(ZH)
+	@$(BIN)/python -m classroom.editions
 
 bundle: book  ## write class/bundle-*.zip, from which a class starts without a network
-	@$(BIN)/python -m classroom.bundle $(ZH) $(INDEX)
+	@$(BIN)/python -m classroom.bundle $(INDEX)
 
 refresh: book  ### store in the notebooks what they printed, for git (images are stripped)
 	@$(BIN)/python -m tools.refresh

@@ -1,7 +1,8 @@
 """Writes class/bundle-PLATFORM.zip, from which a class starts without a network, and class/pages.zip for readers.
 
     python -m classroom.bundle          (or: make bundle; on Linux without a GPU: make bundle TORCH=cpu)
-    python -m classroom.bundle zh       its chapters are Chinese (make bundle LANGUAGES=en,zh)
+
+With `LANGUAGES=en,zh` its pages have both languages and its chapters are Chinese.
 
 In it: the built book, the students' chapters, and wheels of all that they import, for this computer's system and
 Python. Options go to `pip download`.
@@ -11,13 +12,12 @@ import json
 import shutil
 import subprocess
 import sys
-from itertools import takewhile
 from pathlib import Path
 
 from classroom import editions
 from classroom.start import COMPUTER, WANTED
 from page.browser import HTML
-from page.edition import chosen
+from page.edition import languages, place
 from tools import colab
 from vitworkshop.exercises.language import language
 
@@ -83,13 +83,12 @@ def write(folder: Path, arguments: list[str]) -> None:
 
 def main(arguments: list[str]) -> None:
     """Writes both zips and says how large they are."""
-    named = [*takewhile(lambda each: each[0] != "-", arguments)]
-    pages = HTML / "zh" if language(chosen(named)) == "zh" else HTML
+    pages = HTML / place(language(languages()[-1]))
     if not (pages / "index.html").is_file():
         raise SystemExit(
             f"expected the built book in {pages}: make book LANGUAGES=en,zh first"
         )
-    editions.publish(NAME, lambda folder: write(folder, arguments[len(named) :]))
+    editions.publish(NAME, lambda folder: write(folder, arguments))
     editions.publish("pages", lambda folder: shutil.copytree(HTML, folder / "book"))
 
 

@@ -1,15 +1,15 @@
 """Writes class/: what a class gets of the chapters, and what its teacher gets beside them.
 
-    python -m classroom.editions        (or: make class; with zh, they are Chinese: make class LANGUAGES=zh)
+    python -m classroom.editions        (or: make class; in Chinese: make class LANGUAGES=zh)
 
-Their text is plain Markdown, and no cell has run yet. Students' notebooks have no solutions. The teacher's have them, at
-the top what the page "For teachers" says of the chapter, and below each question what its check names, and its hints.
+Their text is plain Markdown, and nothing is printed yet. Students' notebooks have no solutions. The teacher's have
+them, at the top what the page "For teachers" says of the chapter, and below each question what its check names, and its
+hints.
 """
 
 import copy
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from classroom.homework import NUMBERS, source
 from classroom.homework.notebook import write_homework
 from page import edition as composed
 from page.address import chapters
-from page.edition import chosen
+from page.edition import languages
 from tools import colab
 from tools.plain import SOLUTION, SOLVED, plain_notebook, text_of
 from vitworkshop.exercises import engine
@@ -173,12 +173,12 @@ def publish(name: str, fill: Callable[[Path], object]) -> None:
     )
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """Writes both editions."""
-    language(chosen(arguments))
+    language(languages()[-1])
     for edition in ("student", "instructor"):
         publish(edition, partial(write, edition=edition))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -19,7 +19,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -40,6 +40,7 @@ COMPILED = {  # for Python, for pages, for what is drawn
     "-scripts": (".js", "foreign.py"),
     "-figures": "figures",
 }
+WORDS = re.compile("[A-Za-z]{2}")
 KEPT = {"figures", "sphinx"}  # what the catalogue itself lists
 SCRIPTS = ("vitworkshop/web/*.js", "book/_static/*.js", "book/_static/*/*.js")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
@@ -66,76 +67,63 @@ def messages(script: str) -> list[Message]:
     return found
 
 
-def said() -> Iterator[tuple[str, Message]]:
-    """Every message, with the file that says it."""
-    for pattern in SCRIPTS:
+def files(*patterns: str) -> Iterator[tuple[str, str]]:
+    """Names of files, and what they hold."""
+    for pattern in patterns:
         for path in sorted(ROOT.glob(pattern)):
-            name = path.relative_to(ROOT).as_posix()
-            for message in messages(path.read_text("utf-8")):
-                yield name, message
-    for path in sorted(ROOT.glob("page/*.py")):
-        for call in calls(path.read_text("utf-8"), "t"):
-            for text in literals(call.args[0]):
-                yield path.relative_to(ROOT).as_posix(), text
-    yield from data()
+            yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+
+
+def sources() -> Iterator[tuple[str, Iterable[Message]]]:
+    """What each file says."""
+    for name, script in files(*SCRIPTS):
+        yield name, messages(script)
+    for name, source in files("page/*.py"):
+        yield name, literals(source, "t")
+    for module in (drawn_map, numbers, beside, guess, clinic, edition):
+        name = f"{module.__name__.replace('.', '/')}.py"
+        yield name, filter(WORDS.search, module.said())
     for message in read():
         for name in KEPT & {name for name, _ in message.locations}:
-            yield name, message.id
-    steps = (ROOT / "vitworkshop/web/way-steps.js").read_text("utf-8")
-    for called, says, formula, *_ in json.loads(steps[steps.index("{") : -2]).values():
-        for message in (called, says, formula):
-            yield "vitworkshop/web/way-steps.js", message
-    for message in (*foreign.ABSENT.values(), foreign.NO_SUCH):
-        yield "vitlib/weights/foreign.py", message
-    yield from replies()
+            yield name, [message.id]
+    for name, script in files("vitworkshop/web/way-steps.js"):
+        for steps in json.loads(script[script.index("{") : -2]).values():
+            yield name, steps[:3]
+    yield "vitlib/weights/foreign.py", [*foreign.ABSENT.values(), foreign.NO_SUCH]
+    for name, source in files("vitworkshop/exercises/*.py"):
+        yield name, replies(Path(name).stem, source)
 
 
-def replies() -> Iterator[tuple[str, str]]:
+def said() -> list[tuple[str, Message]]:
+    """Every message, with the file that says it."""
+    return [(name, message) for name, texts in sources() for message in texts]
+
+
+def replies(name: str, source: str) -> Iterator[str]:
     """What `vl.check` and `vl.hint` say: in calls of `Said` and `say`, tables, hints, sentences to known mistakes."""
-    for path in sorted((ROOT / "vitworkshop/exercises").glob("*.py")):
-        module = vars(import_module(f"vitworkshop.exercises.{path.stem}"))
-        found = calls(path.read_text("utf-8"), "Said", "say")
-        spoken = [each for call in found for each in literals(call.args[0])]
-        for entry in module.get("EXERCISES", {}).values():
-            spoken += [*entry.hints, *(words for *_, words in entry.mistakes)]
-        if path.stem == "told":
-            spoken += [*told.FACTORS.values(), *told.DONE, *told.ALONG]
-        for message in spoken:
-            if isinstance(message, str):
-                yield path.relative_to(ROOT).as_posix(), message
+    yield from literals(source, "Said", "say")
+    module = import_module(f"vitworkshop.exercises.{name}")
+    for entry in getattr(module, "EXERCISES", {}).values():
+        spoken = [*entry.hints, *(words for *_, words in entry.mistakes)]
+        yield from (each for each in spoken if isinstance(each, str))
+    if module is told:
+        yield from (*told.FACTORS.values(), *told.DONE, *told.ALONG)
 
 
-def calls(source: str, *names: str) -> list[ast.Call]:
-    """The calls of these functions, as they stand one below the other."""
-    found = [
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names
+def literals(source: str, *names: str) -> list[str]:
+    """The texts with which these functions are called, as they stand one below the other; of a condition all."""
+    first = [
+        call.args[0]
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in names
     ]
-    return sorted(found, key=lambda call: call.lineno)
-
-
-def literals(node: ast.expr) -> list[str]:
-    """A literal, or the two of a condition."""
-    if isinstance(node, ast.IfExp):
-        return literals(node.body) + literals(node.orelse)
-    return [node.value] if isinstance(node, ast.Constant) else []
-
-
-def data() -> Iterator[tuple[str, str]]:
-    """What pages show that is data, with the file that holds it or says it."""
-    sources = {
-        "page/map.py": drawn_map.said(),
-        "page/numbers.py": numbers.said(),
-        "page/beside.py": beside.said(),
-        "page/guess.py": guess.said(),
-        "page/clinic.py": clinic.said(),
-        "page/edition.py": edition.said(),
-    }
-    for name, texts in sources.items():
-        for text in texts:
-            if re.search("[A-Za-z]{2}", text):
-                yield name, text
+    found = []
+    for text in sorted(first, key=lambda each: each.lineno):
+        while isinstance(text, ast.IfExp):
+            found.append(text.body)
+            text = text.orelse
+        found.append(text)
+    return [each.value for each in found if isinstance(each, ast.Constant)]
 
 
 def compiled(catalog: Catalog, ending: str | tuple[str, ...] = "") -> bytes:
@@ -149,21 +137,16 @@ def compiled(catalog: Catalog, ending: str | tuple[str, ...] = "") -> bytes:
     return made.getvalue()
 
 
-def has_words(said: str | tuple[str, ...] | None) -> bool:
-    """Whether there is a translation, where it counts of each number."""
-    return all(said) if isinstance(said, tuple) else bool(said)
-
-
 def waiting(catalog: Catalog) -> list[Message]:
     """What is shown in English: it has no Chinese, or that of another English (fuzzy)."""
     return [
         each.id
         for each in catalog
-        if each.id and (each.fuzzy or not has_words(each.string))
+        if each.id and (each.fuzzy or not each.string or "" in [*each.string])
     ]
 
 
-def update(language: str = "zh") -> None:
+def update(language: str) -> None:
     """Writes a language's catalogue anew, and what is compiled of it; what nothing says any more is dropped."""
     template, catalog = Catalog(), read(language)
     for name, message in said():
@@ -181,4 +164,5 @@ def update(language: str = "zh") -> None:
 if __name__ == "__main__":
     if sys.argv[1:] != ["update"]:
         raise SystemExit(__doc__)
-    update()
+    for path in FOLDER.glob("*.po"):
+        update(path.stem)

@@ -15,29 +15,41 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from functools import reduce
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 HEAD = re.compile(
-    r"^<!-- [\w-]+(?: (?:caption|alt|show|hide))? ((?:[0-9a-f]{6} ?)+)-->\n", re.M
+    r"^<!-- [\w-]+(?: (?:caption|alt|\w*(?:show|hide)))? ((?:[0-9a-f]{6} ?)+)-->\n",
+    re.M,
 )
-PARTS = {  # where words stand in a code cell's metadata
-    "caption": ("mystnb", "figure", "caption"),
-    "alt": ("mystnb", "image", "alt"),
-    "show": ("mystnb", "code_prompt_show"),
-    "hide": ("mystnb", "code_prompt_hide"),
-}
+# where words stand in a code cell's metadata
+PARTS = {"caption", "alt", "code_prompt_show", "code_prompt_hide"}
 # Directives that begin with words
 TITLED = "admonition|dropdown|exercise|tab-item|warning|tip|note|important"
 # A block that nobody translates
-CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S[^\n]*\n.*?^ *(?P=fence)$"
+CODE = rf"^ *(?P<fence>`{{3,}})(?!`|\{{(?:{TITLED}|solution)\}})\S.*\n[\s\S]*?^ *(?P=fence)$"
+# What nobody translates in a text: formulas, labels, options, roles up to their words, names of directives, targets of
+# links, tags
+SILENT = re.compile(
+    rf"{CODE}|\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$"
+    r"|\{[\w:]+\}`(?=[^`]*<)|\s*<[^`<>]*>`|\{[\w:]+\}`[^`]*`"
+    rf"|^[`:]{{3,}}(?:\{{(?!(?:{TITLED})\}})[\w:-]+\}} .*)?"
+    r"|(?<!`)(`+)(?!`)[\s\S]+?(?<!`)\2(?!`)|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--[\s\S]*?-->",
+    re.M,
+)
 HAN = r"[\u3400-\u9fff]"
 ENGLISH = {"api"}  # whose entries come from the code, and stay as they are there
-MARK = "in English"
+MARK, SET = (
+    "in English",
+    "{.untranslated} ",
+)  # set as a mark, where there is more than letters
 BANNER = "{n} parts of this page have no translation, or their English has changed: they are in English, with a mark."
-TITLE = re.compile(r"((?:title|caption): (?:\d\d )?)(.*)")  # in the table of contents
+SETTINGS = ["_toc.yml", "_config.yml"]
+SAID = re.compile(  # what they say
+    r'( (?:title|caption|extra_footer|search_bar_text|alt_text|nb_code_prompt_\w+): (?:\d\d )?"?)(.*?)(?="?$)',
+    re.M,
+)
 SHARED = (
     "book/_static book/_templates book/references.bib vitlib vitworkshop page".split()
 )
@@ -60,9 +72,7 @@ OPEN = re.compile(
 
 def lines(text: str) -> str:
     """A text in which a block of code is one line."""
-    return re.sub(
-        CODE, lambda code: code[0].replace("\n", "\0"), text, flags=re.M | re.S
-    )
+    return re.sub(CODE, lambda code: code[0].replace("\n", "\0"), text, flags=re.M)
 
 
 def units(text: str) -> list[str]:
@@ -76,28 +86,8 @@ def digest(paragraph: str) -> str:
 
 
 def bare(text: str) -> str:
-    """What a translator may change: without code, formulas, names of directives, targets of links, tags."""
-    text = re.sub(CODE, " ", text, flags=re.M | re.S)
-    text = re.sub(
-        r"\$\$[\s\S]*?\$\$(?: \([\w-]+\))?|\$[^$]*\$|^\([\w-]+\)=$|^:[a-z]+:.*$|^%.*$",
-        "█",
-        text,
-        flags=re.M,
-    )
-    text = re.sub(
-        r"\{[\w:]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`",
-        lambda role: f"█{role[1] or ''}█",
-        text,
-    )
-    text = re.sub(
-        rf"^[`:]{{3,}}(?:\{{(?!(?:{TITLED})\}})[\w:-]+\}} .*)?", "█", text, flags=re.M
-    )
-    return re.sub(
-        r"(`+)[^`]+\1|\]\([^)\s]*\)|\{[^}\n]*\}|</?[a-z][^>]*>|<!--.*?-->",
-        "█",
-        text,
-        flags=re.S,
-    )
+    """What a translator may change."""
+    return SILENT.sub("█", text)
 
 
 def is_prose(paragraph: str) -> bool:
@@ -105,38 +95,37 @@ def is_prose(paragraph: str) -> bool:
     return re.search(rf"[A-Za-z]{{2,}}|{HAN}", bare(paragraph)) is not None
 
 
-def spots(cell: dict) -> Iterator[tuple[str, dict, str]]:
-    """Where words stand in a cell of a notebook: the part, what holds them, their name there."""
+def spots(cell: dict) -> Iterator[tuple[dict, str]]:
+    """Where words stand in a cell of a notebook: what holds them, and their name there."""
     if cell["cell_type"] == "markdown":
-        yield "", cell, "source"
-    for part, (*above, last) in PARTS.items():
-        holder = reduce(lambda place, key: place.get(key, {}), above, cell["metadata"])
-        if holder.get(last):
-            yield part, holder, last
+        yield cell, "source"
+    own = cell["metadata"].get("mystnb", {})
+    for holder in [own, *own.values()]:
+        for name in PARTS.intersection(holder):
+            yield holder, name
 
 
 def said() -> list[str]:
-    """What the edition says by itself, and the table of contents."""
-    contents = TITLE.findall((ROOT / "_toc.yml").read_text("utf-8"))
-    return [MARK, BANNER, *(each for _, each in contents)]
+    """What pages say that comes from here."""
+    settings = "\n".join((ROOT / name).read_text("utf-8") for name in SETTINGS)
+    return [MARK, BANNER, *(each for _, each in SAID.findall(settings))]
 
 
-def texts(path: Path, held: str = "") -> dict[tuple[str, str], str]:
+def texts(path: Path, held: str = "") -> dict[str, str]:
     """The texts of a chapter by cell and part; of a page there is one. `held` is what the file held once."""
     held = held or path.read_text("utf-8")
     if path.suffix == ".md":
-        return {("page", ""): held}
-    cells = json.loads(held)["cells"]
+        return {"page": held}
     return {
-        (cell["id"], part): "".join(holder[key])
-        for cell in cells
-        for part, holder, key in spots(cell)
+        f"{cell['id']} {name}".removesuffix(" source"): "".join(holder[name])
+        for cell in json.loads(held)["cells"]
+        for holder, name in spots(cell)
     }
 
 
 def headings(path: Path) -> list[str]:
     """The titles of a chapter's or page's sections."""
-    text = re.sub(CODE, "", "\n\n".join(texts(path).values()), flags=re.M | re.S)
+    text = re.sub(CODE, "", "\n\n".join(texts(path).values()), flags=re.M)
     return [
         re.sub(r"[`*$]", "", title).replace("'", "’")
         for title in re.findall(r"^#{1,4} (.*)", text, re.M)
@@ -155,47 +144,44 @@ def translations(path: Path, language: str) -> dict[str, str]:
         ]
         if len(said) != len(hashes.split()):
             raise ValueError(
-                f"{file.name}: expected {len(hashes.split())} texts below {hashes}, got {len(said)}"
+                f"{file.name}: expected a text for each of {hashes}; got {len(said)}"
             )
         found |= zip(hashes.split(), said, strict=True)
     return found
 
 
-def source(path: Path) -> Path:
-    """The chapter or page that a file translates."""
-    return next(
-        each
-        for each in (BOOK / f"{path.stem}.ipynb", BOOK / f"{path.stem}.md")
-        if each.exists()
+def source(stem: str) -> Path:
+    """The chapter or page of a name, or of a chapter's number."""
+    for path in [*BOOK.glob(f"{stem}*.ipynb"), *BOOK.glob(f"{stem}.md")]:
+        return path
+    raise ValueError(
+        f"expected a chapter's number or a page's name, such as 05 or intro; got {stem!r}"
     )
 
 
 # Composing what is read in another language
 
 
+def known() -> list[str]:
+    """The languages that there are: English, and each that has a catalogue."""
+    from vitworkshop.words import FOLDER  # here: tests import it after their hook
+
+    return ["en", *sorted(path.stem for path in FOLDER.glob("*.po"))]
+
+
 def languages() -> list[str]:
     """Which languages are built, by LANGUAGES, English first, as the others come to lie in it."""
-    wanted = set(os.environ.get("LANGUAGES", "en").replace(",", " ").split())
-    known = {"en", *(each.parent.name for each in BOOK.glob("*/config.yml"))}
-    if not wanted or wanted - known:
+    wanted = re.findall(r"\w+", os.environ.get("LANGUAGES", "en"))
+    if not wanted or set(wanted) - {*known()}:
         raise SystemExit(
-            f"LANGUAGES: expected some of {', '.join(sorted(known))}; got {','.join(sorted(wanted))!r}"
+            f"LANGUAGES: expected some of {', '.join(known())}; got {','.join(wanted)!r}"
         )
-    return sorted(wanted, key=lambda each: (each != "en", each))
+    return [each for each in known() if each in wanted]
 
 
 def place(language: str) -> str:
     """Where the pages of a language lie among all."""
     return "" if language == "en" else f"{language}/"
-
-
-def chosen(arguments: list[str]) -> str:
-    """The language that a command is asked for, "en" or "zh"; ends it with a sentence at anything else."""
-    if arguments not in ([], ["zh"]):
-        raise SystemExit(
-            f"expected nothing, or zh for Chinese; got {' '.join(arguments)}"
-        )
-    return "zh" if arguments else "en"
 
 
 def speak(language: str, text: str) -> str:
@@ -205,19 +191,21 @@ def speak(language: str, text: str) -> str:
     return table(language).get(text, text)
 
 
-def translated(text: str, known: dict[str, str], mark: str = "") -> tuple[str, int]:
-    """A text with its translations, and how many of its units stay English, with a mark."""
-    stale = 0
+def translated(text: str, known: dict[str, str], mark: str = "") -> str:
+    """A text with its translations; units that stay English have a mark before their words."""
 
     def said(found: re.Match) -> str:
-        nonlocal stale
         unit = found[0].replace("\0", "\n")
         if digest(unit) in known or not is_prose(unit):
             return known.get(digest(unit), unit)
-        stale += 1
         return OPEN.sub(rf"\g<0>{mark}", unit, count=1)
 
-    return UNIT.sub(said, lines(text)), stale
+    return UNIT.sub(said, lines(text))
+
+
+def mark(language: str) -> str:
+    """What stands before the words of a unit that is English."""
+    return f"[{speak(language, MARK)}]"
 
 
 def banner(text: str, stale: int, language: str) -> str:
@@ -229,95 +217,75 @@ def banner(text: str, stale: int, language: str) -> str:
 
 def page(path: Path, language: str) -> str:
     """A page's text in a language."""
-    text = path.read_text("utf-8")
+    text, sign = path.read_text("utf-8"), mark(language)
     if language == "en":
         return text
     known = translations(path, language)
     if path.stem in ENGLISH:
-        return translated(text, known)[0]
-    return banner(*translated(text, known, mark(language)), language)
-
-
-def mark(language: str) -> str:
-    """What stands before the words of a unit that is English."""
-    return f"[{speak(language, MARK)}]{{.untranslated}} "
+        return translated(text, known)
+    text = translated(text, known, sign + SET)
+    return banner(text, text.count(sign), language)
 
 
 def notebook(path: Path, language: str) -> dict:
     """A chapter in a language."""
-    book, stale = json.loads(path.read_text("utf-8")), 0
+    book, sign = json.loads(path.read_text("utf-8")), mark(language)
     if language == "en":
         return book
-    known, sign = translations(path, language), mark(language)
+    known = translations(path, language)
     for cell in book["cells"]:
-        for part, holder, key in spots(cell):
-            # only letters can stand there
-            own = re.sub(r"\{.*\}", "", sign) if part not in {"", "caption"} else sign
-            holder[key], more = translated("".join(holder[key]), known, own)
-            stale += more
+        for holder, name in spots(cell):
+            # the others can only be letters
+            own = sign + (SET if name in {"source", "caption"} else " ")
+            holder[name] = translated("".join(holder[name]), known, own)
+    stale = json.dumps(book, ensure_ascii=False).count(sign)
     first = next(cell for cell in book["cells"] if cell["cell_type"] == "markdown")
     first["source"] = banner(first["source"], stale, language)
     return book
 
 
-def cache_outputs(
-    cache, english: Path, book: dict, name: Path, into, language: str
-) -> None:
-    """Puts a chapter with the outputs of the English one into the cache that Sphinx reads."""
+def ran(path: Path, language: str, cache) -> str:
+    """A chapter in a language, with the outputs of the English one."""
     import nbformat
-    from jupyter_cache.base import CacheBundleIn
 
     from page.words import exchange
 
-    _, ran = cache.merge_match_into_notebook(nbformat.read(english, 4))
-    full = nbformat.from_dict(json.loads(json.dumps(book)))
-    for cell, done in zip(full.cells, ran.cells, strict=True):
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = done.outputs, done.execution_count
-            for output in cell.outputs:
+    book = notebook(path, language)
+    _, english = cache.merge_match_into_notebook(nbformat.read(path, 4))
+    for cell, done in zip(book["cells"], english.cells, strict=True):
+        if cell["cell_type"] == "code":
+            cell |= {name: done[name] for name in ("outputs", "execution_count")}
+            for output in cell["outputs"]:
                 exchange(output.get("data", {}), language)
-    into.cache_notebook_bundle(
-        CacheBundleIn(full, str(name)), check_validity=False, overwrite=True
-    )
-
-
-def merged(settings: dict, own: dict) -> dict:
-    """Settings with those of a language in their place."""
-    return settings | {
-        name: merged(settings[name], value) if isinstance(value, dict) else value
-        for name, value in own.items()
-    }
+    return json.dumps(book, ensure_ascii=False, indent=1)
 
 
 def compose(language: str, folder: Path, cache: Path) -> None:
     """Writes into `folder` what Sphinx builds: chapters, pages, settings, and links to all that is the same."""
-    import yaml
     from jupyter_cache import get_cache
 
-    def write(name: str, text: str) -> None:
-        """What did not change keeps its time: Sphinx reads it as read."""
+    from vitworkshop.words import catalogue
+
+    files = {
+        name: SAID.sub(
+            lambda one: one[1] + speak(language, one[2]),
+            (ROOT / name).read_text("utf-8"),
+        )
+        for name in SETTINGS
+    }
+    config = files["_config.yml"].replace("notebooks: cache", "notebooks: off")
+    tag = catalogue(language).info()["language"]
+    files["_config.yml"] = config.replace("language: en", f"language: {tag}")
+    for path in BOOK.glob("*.md"):
+        files[f"book/{path.name}"] = page(path, language)
+    for path in BOOK.glob("*.ipynb"):
+        files[f"book/{path.name}"] = ran(path, language, get_cache(str(cache)))
+    (folder / "book").mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
         path = folder / name
+        # what did not change keeps its time: Sphinx reads it as read
         if not path.exists() or path.read_text("utf-8") != text:
-            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8", newline="\n")
-
-    def titled(found: re.Match) -> str:
-        return found[1] + speak(language, found[2])
-
-    ran, own = get_cache(str(cache)), get_cache(str(folder / ".jupyter_cache"))
-    own.clear_cache()
-    for path in sorted(BOOK.glob("*.md")):
-        write(f"book/{path.name}", page(path, language))
-    for path in sorted(BOOK.glob("*.ipynb")):
-        book, name = notebook(path, language), f"book/{path.name}"
-        write(name, json.dumps(book, ensure_ascii=False, indent=1) + "\n")
-        cache_outputs(ran, path, book, folder / name, own, language)
-    for name in SHARED:
-        if not (folder / name).is_symlink():
-            (folder / name).symlink_to(ROOT / name)
-    write("_toc.yml", TITLE.sub(titled, (ROOT / "_toc.yml").read_text("utf-8")))
-    settings = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
-    settings["execute"] |= {"cache": str(folder / ".jupyter_cache")}
-    own = yaml.safe_load((BOOK / language / "config.yml").read_text("utf-8"))
-    text = yaml.safe_dump(merged(settings, own), allow_unicode=True, sort_keys=False)
-    write("_config.yml", text)
+    for link in map(folder.joinpath, SHARED):
+        if not link.is_symlink():
+            link.symlink_to(ROOT / link.relative_to(folder))

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches, unified_diff
 from functools import partial
 from pathlib import Path
 
@@ -32,8 +32,8 @@ from page.edition import (
     units,
 )
 
+ROLE = r"\{[\w:]+\}`(?:[^`<]*<([^`>]*)>|([^`]*))`"
 SAME = {  # what stands in both languages, as often
-    "role": r"\{[\w:]+\}`(?:[^`<]*<([^`>]*)>|([^`]*))`",
     "label": r"^\(([\w-]+)\)=|^:(?:label|name): (\S+)|\$\$ \(([\w-]+)\)",
     "directive": r"^[`:]{3,}\{([\w:-]+)\}",
     "option": r"^:([a-z]+: .*)",
@@ -49,10 +49,11 @@ SAME = {  # what stands in both languages, as often
     "fence": r"^([`:]{3,})$",
 }
 # English words that Chinese may write in digits
-COUNTED = """
-two three four five six seven eight nine ten eleven twelve sixteen thirty forty fifty hundred thousand million half
-twice once both third quarter thirds quarters first second fourth fifth sixth tenth single one november
-""".split()
+COUNTED = (
+    "(?i)two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirty|forty|fifty|hundred|thousand|million|half"
+    "|twice|once|both|third|quarter|first|second|fourth|fifth|tenth|single|one|november"
+)
+CHANGED = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"}
 UNUSUAL = {
     "a half-width mark beside Chinese": rf"{HAN} ?[,;:?!]|[,;?!](?={HAN})|{HAN}\.(?=\s|$)|\((?={HAN})|(?<={HAN})\)",
     "a space between Chinese": rf"{HAN} +{HAN}",
@@ -78,20 +79,15 @@ def numbers(text: str, digits: bool) -> Counter:
 
 
 def problems(english: str, chinese: str) -> list[str]:
-    """What a paragraph lost, invented or wrote in another way than the edition does."""
-    found, both = {}, (english, chinese)
-    # the words of roles look like code
-    roleless = [re.sub(r"\{[\w:]+\}`[^`]*`", "█", text) for text in both]
+    """What a unit lost, invented or wrote in another way than the edition does."""
+    both = [english, chinese]
+    found = {"role": [counts(ROLE, text) for text in both]}
     for name, pattern in SAME.items():
-        found[name] = [
-            counts(pattern, text) for text in (both if name == "role" else roleless)
-        ]
+        # the words of roles look like code
+        found[name] = [counts(pattern, re.sub(ROLE, "█", text)) for text in both]
     # Chinese groups by ten thousands: 3.03 亿 is 303 million
-    grouped = "illion" in english
-    a, b = (numbers(text, grouped) for text in both)
-    if (b - a).total() > len(
-        re.findall(rf"(?i)\b(?:{'|'.join(COUNTED)})", english)
-    ) or a - b:
+    a, b = (numbers(text, "illion" in english) for text in both)
+    if a - b or (b - a).total() > len(re.findall(COUNTED, english)):
         found["numbers"] = [a, b]
     wrong = [
         f"{name}: lost {list((a - b).elements())}, new {list((b - a).elements())}"
@@ -100,50 +96,47 @@ def problems(english: str, chinese: str) -> list[str]:
     ]
     ours = bare(chinese)
     for what, pattern in UNUSUAL.items():
-        if at := re.search(pattern, ours):
-            wrong.append(
-                f"{what}: {at[0]!r} in {ours[max(0, at.start() - 8) : at.end() + 8]!r}"
-            )
-    return wrong + ["no Chinese in it"] * (
-        " " in chinese and not re.search(HAN, chinese) and chinese[0] != "|"
-    )
+        wrong += [f"{what}: {at[0]!r} in {ours!r}" for at in re.finditer(pattern, ours)]
+    if " " in chinese and not re.search(HAN, chinese) and chinese[0] != "|":
+        wrong.append("no Chinese in it")
+    return wrong
 
 
-def check(path: Path) -> tuple[list[str], list[str], list[str]]:
-    """Of a page: what is wrong in its Chinese, the English that has none, the hashes whose English is gone."""
-    english = {
-        digest(each): each for text in texts(path).values() for each in units(text)
+def hashed(path: Path, held: str = "") -> dict[str, tuple[str, str]]:
+    """The units of a file, or of what it held once, by their hash: where they stand, and their words."""
+    return {
+        digest(each): (place, each)
+        for place, text in texts(path, held).items()
+        for each in units(text)
     }
+
+
+def check(path: Path) -> tuple[list[str], str]:
+    """Of a page: what is wrong in its Chinese, and in a line what is stale, if anything is."""
     known = translations(path, "zh")
+    english = hashed(path)
     wrong = [
-        f"{hashed} {words[:24]!r}: {each}"
-        for hashed, words in known.items()
-        if hashed in english
-        for each in problems(english[hashed], words)
+        f"{each} {known[each][:24]!r}: {problem}"
+        for each in english.keys() & known.keys()
+        for problem in problems(english[each][1], known[each])
     ]
-    missing = [
-        each
-        for hashed, each in english.items()
-        if hashed not in known and is_prose(each) and path.stem not in ENGLISH
-    ]
-    return wrong, missing, [each for each in known if each not in english]
+    prose = {each for each, (_, words) in english.items() if is_prose(words)}
+    missing = 0 if path.stem in ENGLISH else len(prose - known.keys())
+    gone = len(known.keys() - english.keys())
+    stale = f"{missing} texts have no Chinese, {gone} no English any more"
+    return wrong, stale * bool(missing + gone)
 
 
 def checked(*stems: str) -> Iterator[tuple[str, list[str], str]]:
     """Of each file, or of some pages, what is wrong, and in a line what is stale, if anything is."""
-    pages = sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")])
-    found = {
-        f"{path.stem}.md": check(path)
-        for path in pages
-        if path.stem.startswith(stems or "")
-    }
-    if not stems:
-        from page import catalogue  # here: it imports what makes pages
+    from page import catalogue  # here: it imports what makes pages
 
-        found["words/zh.po"] = [], catalogue.waiting(catalogue.read()), []
-    for name, (wrong, missing, gone) in found.items():
-        both = f"{len(missing)} texts have no Chinese, {len(gone)} no English any more"
-        yield name, wrong, both if missing or gone else ""
+    for path in sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]):
+        if path.stem.startswith(stems or ""):
+            yield path.name, *check(path)
+    if not stems:
+        missing = len(catalogue.waiting(catalogue.read()))
+        yield "words/zh.po", [], f"{missing} texts have no Chinese" * bool(missing)
 
 
 def gone(path: Path, hashes: set[str]) -> dict[str, str]:
@@ -151,53 +144,37 @@ def gone(path: Path, hashes: set[str]) -> dict[str, str]:
     git = partial(subprocess.run, cwd=BOOK, capture_output=True, text=True)
     found = {}
     for commit in git(["git", "log", "--format=%h", "--", path.name]).stdout.split():
-        held = git(["git", "show", f"{commit}:./{path.name}"]).stdout
-        if held and hashes - found.keys():
-            for text in texts(path, held).values():
-                found |= {digest(each): each for each in units(text)}
-    return {hashed: found[hashed] for hashed in hashes & found.keys()}
+        if held := git(["git", "show", f"{commit}:./{path.name}"]).stdout:
+            found |= hashed(path, held)
+    return {each: found[each][1] for each in hashes & found.keys()}
 
 
 def compared(old: str, new: str) -> str:
     """A text in whose words one sees what it was: "a [-b-] {+c+} d"."""
-    a, b = old.split(), new.split()
-    said = []
-    for tag, i, j, k, m in SequenceMatcher(None, a, b, False).get_opcodes():
-        if tag == "equal":
-            said += a[i:j]
-        else:
-            said += [f"[-{' '.join(a[i:j])}-]"] * (i < j)
-            said += [f"{{+{' '.join(b[k:m])}+}}"] * (k < m)
-    return " ".join(said)
+    words = unified_diff(old.split(), new.split(), n=len(old), lineterm="")
+    return " ".join(CHANGED[each[0]].format(each[1:]) for each in [*words][3:])
 
 
 def new(stem: str) -> None:
     """Prints what a page has no translation for, in the form of its file, with the Chinese of what it was."""
-    if stem[:1].isdigit():
-        stem = next((each.stem for each in BOOK.glob(f"{stem}*.ipynb")), stem)
-    path = source(Path(stem))
+    path = source(stem)
     known = translations(path, "zh")
-    parts = {
-        digest(each): (cell, part, each)
-        for (cell, part), text in texts(path).items()
-        for each in units(text)
-    }
-    was = gone(path, known.keys() - parts)
-    for hashed, (cell, part, each) in parts.items():
-        if hashed in known or not is_prose(each):
+    english = hashed(path)
+    was = gone(path, known.keys() - english.keys())
+    for each, (place, words) in english.items():
+        if each in known or not is_prose(words):
             continue
-        for old in get_close_matches(each, was.values(), 1):
-            print(f"Was {digest(old)}: {old}\nIs: {compared(old, each)}")
-            each = known[digest(old)]
-        print(f"<!-- {' '.join(filter(None, (cell, part, hashed)))} -->\n{each}\n")
+        for old in get_close_matches(words, was.values(), 1):
+            print(f"Was {digest(old)}: {old}\nIs: {compared(old, words)}")
+            words = known[digest(old)]
+        print(f"<!-- {place} {each} -->\n{words}\n")
 
 
-def main() -> int:
-    """Runs the command line and returns its exit status."""
-    match sys.argv[1:]:
+def main(*arguments: str) -> None:
+    """Runs the command line."""
+    match arguments:
         case ["new", stem]:
             new(stem)
-            return 0
         case ["check", *stems]:
             lines = [
                 f"{name}: {each}"
@@ -205,14 +182,15 @@ def main() -> int:
                 for each in [*wrong, stale]
                 if each
             ]
-            print(*lines, sep="\n", end="\n" * bool(lines))
-            return int(bool(lines))
-    print(__doc__)
-    return 2
+            for line in lines:
+                print(line)
+            sys.exit(bool(lines))
+        case _:
+            raise ValueError(__doc__)
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        main(*sys.argv[1:])
     except ValueError as error:
         sys.exit(str(error))

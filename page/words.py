@@ -26,30 +26,20 @@ def t(text: str, **fields: object) -> str:
 
 
 @cache
-def labels(language: str) -> list[tuple[re.Pattern, str]]:
-    """What notebooks draw and print, and what it is in a language; whole labels first."""
-    said = sorted(table(f"{language}-figures").items(), key=lambda each: "{" in each[0])
-    field = re.compile(r"\\{(\w)\\}")
-    return [
-        (re.compile(field.sub(r"(?P<\1>.+?)", re.escape(english))), words)
-        for english, words in said
-    ]
+def label(found: str, language: str) -> str:
+    """A label in a language, or as it is; whole labels first."""
+    text, known = " ".join(unescape(found).split()), table(f"{language}-figures")
+    for english in [text, *(each for each in known if "{" in each)]:
+        pattern = re.sub(r"\\{(\w)\\}", r"(?P<\1>.+?)", re.escape(english))
+        if english in known and (fields := re.fullmatch(pattern, text)):
+            return escape(known[english].format(**fields.groupdict()), quote=False)
+    return found
 
 
 def exchange(data: dict[str, str], language: str) -> None:
     """Has the drawings and tables that a cell gave out say their labels in a language."""
-
-    def label(found: re.Match) -> str:
-        text = " ".join(unescape(found[0]).split())
-        said = (
-            escape(words.format(**fields.groupdict()), quote=False)
-            for pattern, words in labels(language)
-            if (fields := pattern.fullmatch(text))
-        )
-        return next(said, found[0])
-
     for kind in {"image/svg+xml", "text/markdown"} & data.keys():
-        data[kind] = LABEL.sub(label, data[kind])
+        data[kind] = LABEL.sub(lambda one: label(one[0], language), data[kind])
 
 
 def setup(app) -> None:

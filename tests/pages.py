@@ -11,6 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 PAGES = [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))]  # of the book
 INLINE = ["a", "b", "em", "i", "small", "span", "strong", "sub", "sup", "tspan"]
+UNREAD = "code, pre, script, style, math, head, .citation, .bibtex-citation, .guess label, .headerlink"
+UNREAD += ", dl.glossary dt + dt, dl.glossary dt:has(+ dd .untranslated), tr:has(.untranslated)"
 AROUND = [
     ROOT / f"{name}.md"
     for name in ("README", "README.zh", "CONTRIBUTING", "MAINTAINING")
@@ -60,14 +62,14 @@ def solutions(path: Path) -> dict[str, str]:
 
 
 def shown(path: Path) -> list[str]:
-    """The texts that a built page shows outside code and equations, block by block, and those of its attributes."""
+    """The texts of a built page and of its attributes, block by block, without code, equations, works, second terms."""
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    for each in page(["code", "pre", "script", "style", "math", "head"]):
+    for each in page.select(UNREAD):
         each.decompose()
     texts = [
         each[name]
         for name in ("alt", "title", "aria-label", "placeholder")
-        for each in page.find_all(attrs={name: True})
+        for each in page.select(f"[{name}]:not(a.reference)")
     ]
     for each in page(INLINE):
         each.unwrap()

@@ -278,6 +278,47 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = vl.Vit
 
 
+def test_the_front_door_names_what_it_offers_where_type_checkers_see_it():
+    """They read `__all__` without running it; what it lacks is private to `mypy --strict`."""
+    body = ast.parse(TREE["vitlib"]).body
+    assigned = {
+        ast.unparse(node.targets[0]): node.value
+        for node in body
+        if isinstance(node, ast.Assign)
+    }
+    names = ast.literal_eval(assigned["__all__"])
+    imported = {
+        alias.asname or alias.name
+        for node in body
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("vitlib")
+        for alias in node.names
+    }
+    assert sorted(names) == sorted({*imported, *vl._LATE})
+    assert {*names} <= {*dir(vl)}, "completion offers the late names, too"
+
+
+def test_a_type_checker_takes_a_script_and_finds_a_misspelt_name(tmp_path):
+    pytest.importorskip("pyrefly")
+    script = """import vitlib as vl
+model = vl.VisionTransformer(vl.ViTConfig(depth=1))
+cost: int = vl.count_parameters(model)
+vl.viz.show_images(vl.sample_image("cat", 32)[None])
+vl.check("05.3", cost)
+print(vl.__version__, vl.CIFAR10_CLASSES)
+vl.VisionTransfomer
+"""
+    (tmp_path / "script.py").write_text(script)
+    check = [sys.executable, "-m", "pyrefly", "check", "--preset", "strict"]
+    where = ["--search-path", ROOT, "--python-interpreter-path", sys.executable]
+    short = ["--output-format", "min-text", "script.py"]
+    run = subprocess.run(
+        [*check, *where, *short], cwd=tmp_path, capture_output=True, text=True
+    )
+    found = re.findall(r"^ERROR .*", run.stdout, re.M)
+    assert len(found) == 1, run.stdout + run.stderr
+    assert "script.py:7" in found[0] and "VisionTransfomer" in found[0]
+
+
 def test_figures_are_loaded_when_first_used():
     assert vl.viz.show_images.__module__ == "vitlib.viz.pictures"
 

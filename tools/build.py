@@ -313,8 +313,7 @@ def build_languages(changed: dict[str, bool]) -> int:
     if status:
         return status
     # also of languages that are not built: no page leads to what an earlier build left there
-    for config in edition.BOOK.glob("*/config.yml"):
-        language = config.parent.name
+    for language in edition.known()[1:]:
         shutil.rmtree(site(language), ignore_errors=True)
         if language in changed:
             shutil.copytree(source(language) / "_build" / "html", site(language))

@@ -3,7 +3,7 @@
     python -m tools.chapter 05      (or: make chapter N=05)
 
 What was printed before stands in git: `git diff` shows what changed. The chapter's page is built and asked, too, where
-the book is built and no other chapter has to run for it.
+the book is built and no other chapter has to run for it; else the last line says that it was not.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ from tools.refresh import store
 
 PYTEST = ["pytest", "-q", "-p", "no:cacheprovider"]
 # what is asked of chapters one by one: a test's name says which
-OF_A_CHAPTER = ["tests/exercises/test_exercises.py", "tests/book/test_claims.py"]
-OF_A_PAGE = ["tests/book/test_book.py", "tests/book/test_browser.py"]
+OF_A_CHAPTER = [
+    "tests/exercises/test_exercises.py",
+    "tests/book/test_claims.py",
+    "tests/book/test_book.py",  # without NO_PAGE, its page, too
+]
+OF_A_PAGE = ["tests/book/test_browser.py"]
 
 
 def find(number: str) -> Path:
@@ -68,6 +72,8 @@ def main() -> int:
         built = False
     if built and build_pages("en", everything=False):
         return 1
+    if not built:
+        environment["NO_PAGE"] = "1"
     asked = [
         ["page.lengths"],
         [*PYTEST, *NBVAL, name],
@@ -79,6 +85,8 @@ def main() -> int:
         failed += bool(subprocess.run(command, cwd=ROOT, env=environment).returncode)
     verdict = "Something failed" if failed else "All is well"
     print(f"{verdict} with {name}: {time.perf_counter() - start:.0f} s.")
+    if not built:
+        print("Its page was not asked: make book, then this once more.")
     return int(bool(failed))
 
 

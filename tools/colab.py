@@ -1,6 +1,6 @@
 """Writes _build/patch-by-patch.zip, from which Colab and Kaggle install the package while the book has no address.
 
-    python -m tools.colab           (or: make colab; with zh, the chapters are Chinese: make colab LANGUAGES=zh)
+    python -m tools.colab           (or: make colab; Chinese chapters: make colab LANGUAGES=zh)
 
 Needs neither git nor any package. Notebooks are not in it: they are opened one by one, and their first cell finds it;
 _build/colab has them as these hosts can show them.
@@ -76,11 +76,10 @@ def write_chapters(language: str, folder: Path = CHAPTERS) -> None:
         (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Writes the zip and the chapters, says what to do with them, and returns the exit status."""
-    language = edition.chosen(arguments)
     write()
-    write_chapters(language)
+    write_chapters(edition.languages()[-1])
     print(
         f"Wrote {ZIP} ({ZIP.stat().st_size / 1e6:.1f} MB), and the chapters in {CHAPTERS}."
     )
@@ -94,4 +93,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

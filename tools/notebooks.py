@@ -1,6 +1,6 @@
 """Writes notebooks/, the chapters for who studies them; what was changed there stays as it is.
 
-    python -m tools.notebooks           (or: make lab, which opens them, too; with zh, they are Chinese)
+    python -m tools.notebooks           (or: make lab, which opens them, too; Chinese: LANGUAGES=zh)
 
 notebooks/.written.json holds the digest of each chapter as it was written. One that still has it is renewed; beside any
 other the new edition is laid as 05-attention.new.ipynb, and that is said. A file that is gone is written again; a new
@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -109,7 +108,7 @@ def write(language: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        write(edition.chosen(sys.argv[1:]), FOLDER)
+        write(edition.languages()[-1], FOLDER)
     except ValueError as error:
         raise SystemExit(str(error)) from None
     print(f"The chapters are in {FOLDER}.")

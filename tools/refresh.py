@@ -27,6 +27,19 @@ STRIP = [
 ]
 
 
+def kept(outputs: list[dict]) -> list[dict]:
+    """A cell's outputs without stderr; what it printed in pieces, which differ from run to run, in one."""
+    found: list[dict] = []
+    for output in outputs:
+        if output.get("name") == "stderr":
+            continue
+        if output.get("name") == "stdout" and found[-1:] and "name" in found[-1]:
+            found[-1]["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
+
+
 def refresh(path: Path) -> bool:
     """Copies outputs from the cache into one notebook; False if the cache does not hold it as it is now."""
     import nbformat
@@ -40,9 +53,7 @@ def refresh(path: Path) -> bool:
     for cell, ran in zip(notebook["cells"], run.cells, strict=True):
         if cell["cell_type"] == "code":
             cell["execution_count"] = ran.execution_count
-            cell["outputs"] = [
-                output for output in ran.outputs if output.get("name") != "stderr"
-            ]
+            cell["outputs"] = kept(ran.outputs)
     text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", newline="\n")
     return True

@@ -8,7 +8,6 @@ All public names are here, as in `import vitlib as vl`; their homes are the file
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from vitlib.config import CONFIGS, PRESETS, ResNetConfig, ViTConfig
@@ -107,18 +106,123 @@ _LATE = {  # loaded when first used: figures, which need matplotlib, and the wor
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",
 }
-_OURS = {
-    name
-    for name, value in globals().items()
-    if not isinstance(value, ModuleType) and name[0] != "_"
-}
-__all__ = sorted(
-    _OURS - {"TYPE_CHECKING", "ModuleType", "annotations"} | {"__version__", *_LATE}
-)
+__all__ = [
+    "CIFAR10_CLASSES",
+    "CONFIGS",
+    "DRAWN10_CLASSES",
+    "EMA",
+    "EXPLANATIONS",
+    "OBJECTIVES",
+    "PRESETS",
+    "RECIPES",
+    "Attention",
+    "AxialAttention",
+    "Block",
+    "ConvPatchEmbed",
+    "ConvStem",
+    "Dataset",
+    "DropPath",
+    "Explorer",
+    "Finding",
+    "HybridPatchEmbed",
+    "LayerScale",
+    "LinearPatchEmbed",
+    "MaskedPatchModel",
+    "Mlp",
+    "Muon",
+    "OverlapPatchEmbed",
+    "PatchDrop",
+    "PostNormBlock",
+    "PreActBottleneck",
+    "Recipe",
+    "ResNet",
+    "ResNetConfig",
+    "StdConv2d",
+    "ViTConfig",
+    "VisionTransformer",
+    "__version__",
+    "answer_with",
+    "attention_distance",
+    "attention_entropy",
+    "attention_relevance",
+    "attention_rollout",
+    "augment_batch",
+    "build_model",
+    "build_optimizer",
+    "check",
+    "conv_to_linear",
+    "convert_state_dict",
+    "corrupt_patches",
+    "count_macs",
+    "count_parameters",
+    "curve_area",
+    "cutmix",
+    "deletion_curve",
+    "denormalize",
+    "doctor",
+    "drawn10_masks",
+    "evaluate",
+    "explore",
+    "export_web",
+    "features",
+    "fetch_cifar10",
+    "few_shot",
+    "find_cifar10",
+    "grad_cam",
+    "guess_patches",
+    "head_importance",
+    "hint",
+    "insertion_curve",
+    "integrated_gradients",
+    "intervene",
+    "language",
+    "list_pretrained",
+    "load_cifar10",
+    "load_dataset",
+    "load_drawn10",
+    "load_folder",
+    "load_image",
+    "load_pretrained",
+    "load_results",
+    "load_weights",
+    "logit_lens",
+    "lr_at",
+    "mixup",
+    "normalize",
+    "occlusion",
+    "orthogonalize",
+    "parameter_groups",
+    "patch_colours",
+    "patch_scores",
+    "patchify",
+    "pick_device",
+    "predict",
+    "rand_augment",
+    "random_crop",
+    "random_flip",
+    "recipe",
+    "replace_head",
+    "resample_pos_embed",
+    "sample_image",
+    "sample_shots",
+    "save_pretrained",
+    "seed_everything",
+    "sincos_2d",
+    "split_validation",
+    "trace",
+    "train_model",
+    "unpatchify",
+    "viz",
+]
+
+if not TYPE_CHECKING:  # a checker would take any misspelt name for an object
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATE:
+            raise AttributeError(f"module 'vitlib' has no attribute {name!r}")
+        home = importlib.import_module(_LATE[name])
+        return home if name == "viz" else getattr(home, name)
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LATE:
-        raise AttributeError(f"module 'vitlib' has no attribute {name!r}")
-    home = importlib.import_module(_LATE[name])
-    return home if name == "viz" else getattr(home, name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

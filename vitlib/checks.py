@@ -24,7 +24,7 @@ from typing import (
 import torch
 from annotated_types import Ge, Gt, Le, Lt
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitlib.tensors import check_images, check_numbers
 
@@ -360,7 +360,10 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
     )
     if isinstance(value, str) and (named := [k for k in kinds if hasattr(k, "preset")]):
         usual = f"; {named[0].__name__}.preset(name) makes one, as of 'vit-b/16'"
-    raise ValueError(f"{name} must be {expected}, got {value!r:.200}{usual}")
+    got = f"{value!r:.200}"
+    if Mapping in kinds and isinstance(value, nn.Module):
+        got = f"a {type(value).__name__}; pass its state_dict()"
+    raise ValueError(f"{name} must be {expected}, got {got}{usual}")
 
 
 def _called(kinds: list) -> str:

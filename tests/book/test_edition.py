@@ -4,19 +4,17 @@ import re
 import subprocess
 import warnings
 from functools import partial
-from html import unescape
 from pathlib import Path
 
 import pytest
-from pages import PAGES
+from pages import PAGES, shown
 
 pytest.importorskip("sphinx_exercise")
 from page import edition, translate, words
 from page.browser import HTML
 
 AVOIDED = "补丁|令牌|变压器|注意头|视觉变换器|嵌入式"  # a patch is 图块, a token 词元
-LABEL = r"<text\b[^>]*>([^<]+)|<th class=[^>]*><p>([^<]+)"
-MARK = edition.mark("zh")
+MARK = edition.mark("zh") + edition.SET
 EN = "The mean is $m$, 12 of `x`; see {ref}`the test <sec-a>` and [this](b.md)."
 ZH = "均值是 $m$，即 `x` 的 12；见{ref}`这项测试 <sec-a>`和[这里](b.md)。"
 # what stands before the words of a unit, of each kind
@@ -40,7 +38,7 @@ CODE = "```python\n\nx = [\n- 1]\n```"
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_a_translation_keeps_what_its_source_holds(path):
-    wrong, _, _ = translate.check(path)
+    wrong, _ = translate.check(path)
     said = "\n".join(edition.translations(path, "zh").values())
     assert not wrong and not re.search(AVOIDED, said)
 
@@ -72,10 +70,10 @@ def test_what_a_translation_loses_is_named(right, wrong):
 
 def test_what_changed_in_english_is_shown_in_english():
     known = {edition.digest(EN): ZH}
-    assert edition.translated(f"{EN}\n\n$$x$$", known) == (f"{ZH}\n\n$$x$$", 0)
-    changed, count = edition.translated(EN.replace("mean", "sum"), known, MARK)
-    assert count == 1 and changed == MARK + EN.replace("mean", "sum")
-    assert edition.translated(EN.replace(" ", "\n", 3), known) == (ZH, 0), "new lines"
+    assert edition.translated(f"{EN}\n\n$$x$$", known) == f"{ZH}\n\n$$x$$"
+    changed = EN.replace("mean", "sum")
+    assert edition.translated(changed, known, MARK) == MARK + changed
+    assert edition.translated(EN.replace(" ", "\n", 3), known) == ZH, "new lines"
 
 
 @pytest.mark.parametrize("opening", OPENINGS, ids=lambda text: text.split("\n")[-1])
@@ -85,8 +83,8 @@ def test_one_unit_of_each_kind_is_stale_alone_and_marked(opening):
     page = "\n\n".join([*units.values(), "- first\n- second\n- third", CODE])
     known = {edition.digest(each): "中文" for each in edition.units(page)}
     changed = page.replace(units[opening], f"{opening}New words")
-    said, stale = edition.translated(changed, known, MARK)
-    assert (stale, said.count(MARK)) == (1, 1)
+    said = edition.translated(changed, known, MARK)
+    assert said.count(MARK) == 1
     assert f"{opening}{MARK}New words" in said and "Words of" not in said
 
 
@@ -107,7 +105,7 @@ def test_a_translator_sees_what_changed(tmp_path, monkeypatch, capsys):
     for module in (edition, translate):
         monkeypatch.setattr(module, "BOOK", tmp_path)
     translate.new("a")
-    marked = EN.replace("is $m$", "[-is-] {+was, once,+} $m$")
+    marked = EN.replace("is $m$", "[-is-] {+was,+} {+once,+} $m$")
     assert capsys.readouterr().out == (
         f"<!-- page {edition.digest('Something else.')} -->\nSomething else.\n\n"
         f"Was {hashes[0]}: {EN}\nIs: {marked}\n"
@@ -149,19 +147,33 @@ def test_labels_are_exchanged_and_all_else_in_an_output_stays():
     }
 
 
-def test_what_drawings_and_tables_show_in_latin_letters_is_listed():
-    """Words that stay English in Chinese, one a line in `latin.txt`: names of models, of classes, of settings."""
+def latin(text: str, allowed: set[str]) -> bool:
+    """Whether a text is in Latin letters and no list allows it, as a whole or each of its words."""
+    words = (word.strip("()[],;:.“”‘’") for word in text.split())
+    return text not in allowed and any(
+        re.fullmatch("[A-Za-z-]*[a-z]{3}[A-Za-z-]*", word) and word not in allowed
+        for word in words
+    )
+
+
+def test_a_text_in_latin_letters_is_found():
+    page = {"loss": False, "loss (AdamW)": False, "a loss here": True, "0.5": False}
+    assert {text: latin(text, {"loss", "AdamW"}) for text in page} == page
+    assert not latin("a loss here", {"a loss here"})
+
+
+def test_what_pages_show_in_latin_letters_is_listed():
+    """What stays English in Chinese, one a line in `latin.txt`: names of models, classes, settings, pictures."""
     pages = sorted((HTML / "zh" / "book").glob("*.html"))
     if not pages:
         pytest.skip("needs the Chinese pages: make book LANGUAGES=en,zh")
-    allowed = Path(__file__).with_name("latin.txt").read_text("utf-8").split()
-    shown = {
-        (path.stem, word)
+    allowed = {*Path(__file__).with_name("latin.txt").read_text("utf-8").splitlines()}
+    found = [
+        f"{path.stem}: {text}"
         for path in pages
         if path.stem not in edition.ENGLISH
-        for found in re.finditer(LABEL, path.read_text("utf-8"))
-        if not re.search(edition.HAN, text := unescape(found[1] or found[2]))
-        for word in text.split()
-        if re.search("[a-z]{3}", word)
-    }
-    assert not [one for one in sorted(shown) if one[1] not in allowed]
+        and edition.translations(path, "zh")  # else all of it waits, below a banner
+        for text in shown(path)
+        if not re.search(edition.HAN, text) and latin(text, allowed)
+    ]
+    assert not found

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("sphinx_exercise")
 import yaml
 from babel.messages.catalog import Catalog
+from babel.messages.pofile import write_po
 from pages import ROOT, shown
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
@@ -48,12 +49,14 @@ def translate(page: str, folder) -> None:
 
 def write_catalogue(folder) -> None:
     """Writes what the book's code says."""
-    catalog = Catalog(locale=LANGUAGE)
+    catalog = Catalog(LANGUAGE)
     for message in catalogue.read():
         if message.id:
             both = isinstance(message.id, tuple)
             said = tuple(map(turned, message.id)) if both else turned(message.id)
             catalog.add(message.id, said, message.locations)
+    with (folder / f"{LANGUAGE}.po").open("wb") as file:
+        write_po(file, catalog)
     for name, ending in catalogue.COMPILED.items():
         (folder / f"{LANGUAGE}{name}.mo").write_bytes(
             catalogue.compiled(catalog, ending)
@@ -104,9 +107,6 @@ def book(tmp_path_factory):
         write_catalogue(catalogues)
         for page in PAGES:
             translate(page, english / "book" / LANGUAGE)
-        config = {"sphinx": {"config": {"language": LANGUAGE}}}
-        own = english / "book" / LANGUAGE / "config.yml"
-        own.write_text(yaml.safe_dump(config))
         edition.compose(LANGUAGE, other, english / "cache")
         build(english, "en")
         build(other, LANGUAGE)

@@ -146,7 +146,7 @@ def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys
 
 
 @pytest.mark.parametrize(
-    ("asked", "remark"), [([], "For the teacher"), (["zh"], "给教师")]
+    ("asked", "remark"), [("en", "For the teacher"), ("en,zh", "给教师")]
 )
 def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
     """Both zips open; the students' has all pictures, the class's homework, no remark and no reference."""
@@ -158,7 +158,8 @@ def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
     monkeypatch.setattr(editions, "OUT", tmp_path)
     monkeypatch.setattr(editions, "CHAPTERS", CHAPTERS[:1])
     monkeypatch.setitem(language._CHOSEN, "language", "en")
-    editions.main(asked)
+    monkeypatch.setenv("LANGUAGES", asked)
+    editions.main()
     told = {}
     for edition in ("student", "instructor"):
         with zipfile.ZipFile(tmp_path / f"{edition}.zip") as archive:

@@ -58,7 +58,10 @@ def test_right_answers_pass(number):
 @each
 def test_a_known_mistake_is_named(number):
     entry = ENTRIES[number]
-    assert len(entry.mistakes) >= (4 if entry.inputs else 2)
+    least = 4 if entry.inputs else 2
+    assert len(entry.mistakes) >= least, (
+        f"it names {len(entry.mistakes)} mistakes: give {least} or more, 4 where there are inputs, else 2"
+    )
     failed = []
     for mistake in entry.mistakes:
         function = entry.edited(mistake)
@@ -87,8 +90,10 @@ def test_a_known_mistake_is_named(number):
 def test_hints_come_in_stages_and_sentences_are_short(number):
     entry = ENTRIES[number]
     said = [*entry.hints, *(s for *_, s in entry.mistakes if isinstance(s, str))]
-    assert len(entry.hints) >= 2 and len({*entry.hints}) == len(entry.hints)
-    assert max(map(len, said)) < 160 and not any("\n" in s for s in said)
+    assert len(entry.hints) >= 2, "give two hints or more, the first the smallest step"
+    assert len({*entry.hints}) == len(entry.hints), "two hints are the same: drop one"
+    long = [s for s in said if len(s) >= 160 or "\n" in s]
+    assert not long, f"shorten to one line of fewer than 160 characters: {long}"
 
 
 # --- the chapters -----------------------------------------------------------------------------------------------
@@ -135,10 +140,14 @@ def test_numbers_follow_the_page(path):
     assert found == {f"{chapter}.{n}": n for n in found.values()}, (
         "an id that is not its place on the page"
     )
-    assert letters == [f"{chapter}.{letter}" for letter in "abcdefgh"[: len(letters)]]
-    assert {*found, *letters} == {
-        number for number in ENTRIES if number.startswith(chapter)
-    } - ELSEWHERE
+    assert letters == [
+        f"{chapter}.{letter}" for letter in "abcdefgh"[: len(letters)]
+    ], "tasks in the body are lettered a, b, c in their order on the page"
+    asked, entries = {*found, *letters}, {n for n in ENTRIES if n[:2] == chapter}
+    assert asked == entries - ELSEWHERE, (
+        f"on the page and in ch{chapter}.py alike belong {asked ^ (entries - ELSEWHERE)}; "
+        "a new exercise takes the next free number, a task in the body the next letter"
+    )
     assert letters, "a chapter has a task in its body, before what is asked is shown"
 
 
@@ -148,24 +157,31 @@ def test_no_question_cell_holds_an_answer(path):
     so not compared; no `def check` is left."""
     seen = set()
     for cell in cells(path):
-        assert not re.search(r"^def check\(", source(cell), re.M)
+        assert not re.search(r"^def check\(", source(cell), re.M), (
+            "no check of its own: ask vl.check"
+        )
         for call in calls(cell):
             number = call.args[0].value
             if number not in seen and "solution" not in tags(cell):
                 seen.add(number)
                 given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
-                assert all(isinstance(value, ast.Name) for value in given), ast.unparse(
-                    call
+                assert all(isinstance(value, ast.Name) for value in given), (
+                    f"give names alone, set to None above it: {ast.unparse(call)}"
                 )
                 printed = "".join(
                     "".join(out.get("text", [])) for out in cell["outputs"]
                 )
-                assert f"{number}: waiting for your " in printed
+                assert f"{number}: waiting for your " in printed, (
+                    f"the stored output of {number} should wait: set its names to None, "
+                    f"then make chapter N={path.stem[:2]}"
+                )
                 more = re.sub(r"^.+: waiting for your \w+$", "", printed, flags=re.M)
-                assert more.strip() or "nbval-check-output" not in tags(cell)
-    assert (
-        seen
-        == {number for number in ENTRIES if number[:2] == path.stem[:2]} - ELSEWHERE
+                assert more.strip() or "nbval-check-output" not in tags(cell), (
+                    f"{number} prints only that it waits: drop the tag nbval-check-output"
+                )
+    entries = {n for n in ENTRIES if n[:2] == path.stem[:2]} - ELSEWHERE
+    assert seen == entries, (
+        f"asked by a cell of the page and given in its ch*.py alike belong {seen ^ entries}"
     )
 
 
@@ -181,8 +197,7 @@ def test_no_code_of_a_question_is_its_answer(path):
             for function in given if ENTRIES[number].inputs else ():
                 verdict = judge(ENTRIES[number], made(ast.unparse(function)))[""]
                 assert verdict.kind != "right" and "NameError" not in verdict.says, (
-                    function.name,
-                    verdict,
+                    f"{function.name} in the question's cell should run, and be wrong: {verdict}"
                 )
 
 
@@ -193,4 +208,21 @@ def test_each_exercise_says_what_it_tests(path):
         prose(path).split("## Exercises")[1],
         re.M,
     )
-    assert graded and all("· tests: " in line for line in graded)
+    assert graded and all("· tests: " in line for line in graded), (
+        f"each ends in what it tests, as in '· tests: what a grid is': {graded}"
+    )
+
+
+@with_entries
+def test_a_solutions_cells_stand_where_it_begins_and_ends(path):
+    """The page folds by these lines, and students' notebooks leave out by the tag: both name the same cells."""
+    inside = False
+    for cell in read(path)["cells"]:
+        if cell["cell_type"] == "markdown":
+            for edge in re.findall(r"\{solution-(start|end)\}", source(cell)):
+                inside = edge == "start"
+            continue
+        assert ("solution" in tags(cell)) == inside, (
+            "between {solution-start} and {solution-end} all cells of code, and no others, "
+            f"carry the tag solution: {source(cell)[:80]!r}"
+        )

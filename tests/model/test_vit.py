@@ -615,3 +615,14 @@ def test_anything_else_is_refused():
         match=r"cfg must be a ViTConfig or a ResNetConfig, got 'resnet'; ViTConfig.preset\(name\) makes one",
     ):
         vl.build_model("resnet")
+
+
+@pytest.mark.errors  # shapes are checked as plain numbers
+def test_torch_export_takes_any_number_of_images():
+    model = make(TINY)
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(
+        model, (images_for(TINY, 2),), dynamic_shapes=({0: batch},), strict=False
+    )
+    images = images_for(TINY, 5)
+    torch.testing.assert_close(program.module()(images), model(images), **CLOSE)

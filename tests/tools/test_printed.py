@@ -144,6 +144,8 @@ def test_a_printed_line_runs_as_it_stands(shell, page, kind, text):
         behind = " ".join(more for what, more in BUDGET if re.search(what, text))
         for printed, here in FEWER.items():
             text = text.replace(printed, here)
+        if page == "README":  # for an environment of the reader's own
+            text = re.sub(r"^python ", ".venv/bin/python ", text)
         done = shell("/bin/sh", "-c", f"{text} {behind}")
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 

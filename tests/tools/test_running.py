@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from jupyter_cache import get_cache
 from samples import is_drawn
 
 import vitlib as vl
-from tools import build, recorded, refresh
+from tools import build, chapter, recorded, refresh
 from tools.depends import code_of, depends_on
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -223,7 +225,10 @@ def test_a_chapter_runs_again_when_what_it_depends_on_changed(book, monkeypatch)
 def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, capsys):
     good, bad = book / "01-good.ipynb", book / "02-bad.ipynb"
     good.write_text(
-        notebook("import sys\nprint(6 * 7)\nprint('progress', file=sys.stderr)")
+        notebook(
+            "import sys\nprint(6, flush=True)\nprint('progress', file=sys.stderr, flush=True)"
+            "\nprint(7, flush=True)\n6 * 7"
+        )
     )
     bad.write_text(notebook("x = 1", "raise KeyError('where')"))
     assert not build.run_notebooks()
@@ -241,11 +246,32 @@ def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, 
     assert refresh.refresh(good)
     cell = json.loads(good.read_text())["cells"][0]
     assert cell["execution_count"] == 1
-    assert [output["text"] for output in cell["outputs"]] == ["42\n"]
+    assert [output.get("text") for output in cell["outputs"]] == ["6\n7\n", None]
     good.write_text(notebook("print(7)"))
     assert not refresh.refresh(good), (
         "a notebook that changed since it ran is not refreshed"
     )
+
+
+def test_a_chapter_without_a_built_book_is_asked_all_but_its_page(
+    tmp_path, monkeypatch, capsys
+):
+    asked = []
+
+    def run(command, env, **_):
+        asked.append((command, env))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(chapter, "HTML", tmp_path)
+    monkeypatch.setattr(chapter, "run_notebooks", lambda paths: True)
+    monkeypatch.setattr(chapter, "store", lambda paths: [])
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(sys, "argv", ["chapter", "05"])
+    assert chapter.main() == 0
+    command, environment = asked[-1]
+    assert "tests/book/test_book.py" in command and environment["NO_PAGE"]
+    assert "tests/book/test_browser.py" not in command
+    assert "Its page was not asked: make book" in capsys.readouterr().out
 
 
 def test_every_page_is_written_anew_when_the_set_of_languages_changes(monkeypatch):

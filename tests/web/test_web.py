@@ -375,6 +375,7 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
 
 
 @pytest.mark.parametrize("call", CALLS)
+@pytest.mark.usefixtures("one_thread")
 def test_every_explorer_of_a_chapter_is_alive_in_its_cell(call, browser, tmp_path):
     """As high as it is, and without a request."""
     shown = eval(call, {"vl": vl})._repr_html_()

@@ -120,6 +120,8 @@ def test_an_unknown_name_lists_the_known(tmp_path):
     saved(tmp_path)
     with pytest.raises(ValueError, match="no model called '../tiny'; there are: tiny$"):
         vl.load_pretrained("../tiny", tmp_path)
+    with pytest.raises(ValueError, match=r"others' files load with vl.load_weights"):
+        vl.load_pretrained("model.safetensors")
 
 
 @pytest.mark.errors

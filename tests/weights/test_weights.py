@@ -821,3 +821,13 @@ def test_the_epsilon_that_no_file_tells():
     assert {norm.eps for norm in norms} == {1e-12}
     vl.load_weights(model, state)  # what was told once stays
     assert {norm.eps for norm in norms} == {1e-12}
+
+
+@pytest.mark.errors
+def test_a_model_in_place_of_its_weights_is_told_so():
+    model = lively(FOREIGN)
+    says = r"got a VisionTransformer; pass its state_dict\(\)$"
+    with pytest.raises(ValueError, match=rf"^source must be .*, {says}"):
+        vl.load_weights(model, model)
+    with pytest.raises(ValueError, match=rf"^state must be a Mapping, {says}"):
+        vl.convert_state_dict(model)

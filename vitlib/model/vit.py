@@ -98,7 +98,7 @@ class VisionTransformer(nn.Module):
 
     def add_positions(self, patches: Float[Tensor, "B N D"]) -> Float[Tensor, "B T D"]:
         """CLS in front, positions added, the second half of Equation 1: (B, N, D) -> (B, 1+N, D)."""
-        cls = self.cls_token.expand(len(patches), -1, -1)  # (B, 1, D)
+        cls = self.cls_token.expand(patches.shape[0], -1, -1)  # (B, 1, D)
         x = self.pos_embed(torch.cat([cls, patches], dim=1))  # (B, 1+N, D)
         return self.patch_drop(self.pos_drop(x))
 

@@ -112,6 +112,8 @@ def _find(name: str, folder: Path) -> tuple[str, Path]:
         there = (
             ", ".join(known) or "none yet"
         ) + is_book * ", and the folders of your runs"
+        if Path(name).suffix:
+            there += "; others' files load with vl.load_weights(model, FILE)"
         raise ValueError(f"no model called {name!r}; there are: {there}")
     if len(found := list_pretrained(path)) != 1:
         fix = (

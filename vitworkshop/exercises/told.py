@@ -193,7 +193,7 @@ def of_number(got: Tensor, want: Tensor, whole: bool) -> Iterator[Said]:
             near = 0.01 if factor == 100 else 1e-3  # 37 for 0.368
             if min(abs(ratio / factor - 1), abs(ratio * factor - 1)) < near:
                 yield Said(sentence)
-        if w % 1 == 0 and abs(g - w) == 1:
+        if whole and abs(g - w) == 1:
             yield Said("off by one: is the first counted, or the last?")
         if abs(g * w - 1) < 1e-3:
             yield Said("upside down: what is divided by what?")
