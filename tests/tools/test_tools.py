@@ -255,7 +255,7 @@ def test_buttons_follow_the_address(project):
     """A page built by Jupyter Book offers Colab and the repository; without an address, `test_book` sees none."""
     pytest.importorskip("jupyter_book")
     address.set_url(URL, project)
-    for name in ("tools", "page", "book/_static"):
+    for name in ("tools", "page", "book/_static", "book/_templates"):
         shutil.copytree(
             ROOT / name,
             project / name,
