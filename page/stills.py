@@ -87,8 +87,8 @@ COVER = """
 
 def keep_first(browser) -> None:
     """The first screen as it stands when nothing was touched, and the picture for previews, of each built language."""
-    for language, folder in (("en", "html"), ("zh", "zh")):
-        page = HTML.parent / folder / "book" / "intro.html"
+    for language, folder in (("en", "."), ("zh", "zh")):
+        page = HTML / folder / "book" / "intro.html"
         if not page.exists():
             continue
         tab = browser.new_page(

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
 
-  const { argmax, clamp, h, paint, percent, place, range } = window.vitExplorer;
+  const { argmax, clamp, h, paint, range } = window.vitExplorer;
   const ROWS = 12; // of a token's numbers are drawn
   const SHADES = 8; // of what is dark, and of each colour of a number
   const THUMBS = 40, TABLE = 53, FOOT = 122; // of the drawing of the tokens: where its parts begin, and where it ends
@@ -105,7 +105,7 @@
         vote.textContent = whole(says);
         node.setAttribute("aria-pressed", l === first.shown);
         node.setAttribute("aria-label", t("Block {l}: after it, this patch's token says {answer}, {share}", {
-          l: l + 1, answer: classes[best], share: percent(says) }));
+          l: l + 1, answer: classes[best], share: whole(says) }));
         node.classList.toggle("later", first.depth < l + 1);
       });
       reading.replaceChildren(h("b", {}, t("Blocks 1 to {L}:", { L })), " ",
