@@ -109,7 +109,7 @@
         node.classList.toggle("later", first.depth < l + 1);
       });
       reading.replaceChildren(h("b", {}, t("Blocks 1 to {L}:", { L })), " ",
-        t("what it reads, and its vote for {answer}", { answer: classes[best] }));
+        t("what the framed patch reads; its vote for {answer}", { answer: classes[best] }));
     }
 
     function drawTokens() {

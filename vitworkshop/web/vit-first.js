@@ -46,8 +46,8 @@ window.vit.script("first-drawing.js").then(() => {
         this.reset, this.searcher, this.friendly);
       this.view = h("div", { class: "first" }); // takes what is dropped
       const picker = await this.chooser(await this.samples()), { photo, maps, tokens, answer } = this.drawing;
-      const column = h("p", { class: "label columns" }, h("b", {}, t("{T} tokens", { T: 1 + N })), t(": a column each, 12 of its {D} numbers. "
-        + "Curves above: their votes", { D }));
+      const column = h("p", { class: "label columns" }, h("b", {}, t("{T} tokens", { T: 1 + N })), t(", CLS first: a column each; above, "
+        + "their votes (12 of {D} numbers; orange above zero, blue below)", { D }));
       const own = picker.querySelector(".row > button");
       Object.assign(own, { textContent: "+", title: t("Your picture …"), ariaLabel: t("Your picture …") });
       this.status.className = "told";
@@ -303,8 +303,9 @@ window.vit.script("first-drawing.js").then(() => {
       if (k) return this.tellGrey(k, answer, whole);
       const remark = this.remark(this.picture, probs);
       if (this.paints) return sentences(remark, this.begin());
-      if (!this.touched) return sentences(remark, t("In goes a photograph, as {N} patches. In {L} blocks the patches read each other. Out comes "
-        + "an answer: {answer}, {share}. Touch a patch: the curves show what it reads.", { N, L, answer, share: whole }));
+      if (!this.touched) return sentences(remark, t("In goes a photograph, as {N} patches; in {L} blocks they read each other; out comes {answer}, "
+        + "{share}. Touch a patch: curves show what it reads in block {l}. Or paint some grey: does it change its mind?", {
+        N, L, answer, share: whole, l: shown + 1 }));
       const own = this.vote(state.patch), share = percent(Math.max(...this.reads(shown, state.patch)));
       const agree = range(N).filter((i) => this.vote(i) === now).length;
       return t("In block {l} this patch takes most, {share}, where the curve is thickest. In the end its token votes {own}, as one of "
