@@ -81,11 +81,12 @@ window.vit.script("first-drawing.js").then(() => {
     /* The photograph itself, where it is one of the book's; a reader's own is shown as the model gets it. */
     async photograph(name) {
       const mine = (this.asked = {});
+      this.still.alt = t("The photograph: {name}", { name });
       if (this.still.dataset.of !== name) {
         await window.vit.script("photos.js");
         if (mine !== this.asked) return;
         const file = window.vitPhotos[name];
-        Object.assign(this.still, { alt: name, src: file ? `data:image/webp;base64,${file}` : "" });
+        Object.assign(this.still, { src: file ? `data:image/webp;base64,${file}` : "" });
         this.still.dataset.of = name;
       }
     }
