@@ -76,8 +76,8 @@ class Row:
     @property
     def points(self) -> float | None:
         """The points, where nothing waits for a person and something was handed in."""
-        waits = any(result.points is None for result in self.results.values())
-        return None if waits else self.total
+        nothing = any(result.points is None for result in self.results.values())
+        return None if nothing or self.open else self.total
 
     @property
     def open(self) -> list[str]:
@@ -203,6 +203,7 @@ def _graded(
         text = "\n".join(text for _, text in found.cells)
         if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", text):
             result.again = f"look again: it was asked for without {used[0]}"
+            result.answer = found.text
     return result
 
 

@@ -219,6 +219,32 @@ def test_points_for_nothing_are_no_points_for_what_comes_later(tmp_path):
     assert grades[0]["total"] == "12" and "that got 2" in " ".join(said)
 
 
+def test_who_is_to_be_looked_at_again_waits_and_the_reasons_are_told(tmp_path):
+    """A shortcut, before and after a person took its points and the code was changed."""
+
+    def short(mark):
+        found = row(kind="right", points=3)
+        found.results["1.5"].points = 3
+        said = "look again: it was asked for without conv2d"
+        found.results["1.3"] = Result(4, "right", "", "y = conv2d(x)", mark, again=said)
+        return found
+
+    first, taken, other = short("aaaa"), short("aaaa"), short("bbbb")
+    _, grades, whole = written(tmp_path, first)
+    assert first.points is None and grades[0]["open"] == "1.3"
+    told = "<p>ann.ipynb: 4 look again: it was asked for without conv2d</p>"
+    assert told in whole and "<pre>y = conv2d(x)</pre>" in whole
+    path = tmp_path / "hand.csv"
+    assert "task 1.3,,,aaaa" in path.read_text()
+    words = path.read_text().replace("1.3,,", "1.3,0,")
+    written(tmp_path, taken, words=words)
+    assert taken.points == 12
+    said, _, _ = written(tmp_path, other, words="as it is")
+    assert other.points is None and "task 1.3,,,bbbb" in path.read_text()
+    told = "the answer is another than the one that got 0; look again: it was asked"
+    assert told in " ".join(said)
+
+
 def test_of_several_rows_for_one_answer_the_last_counts_and_it_is_told(tmp_path):
     words = HAND + "ann.ipynb,1.5,1,,\nANN.ipynb,1.5,2,,\nann.ipynb,1.1,2,,\n"
     said, grades, _ = written(tmp_path, row(), words=words)
