@@ -12,11 +12,11 @@ from classes import code
 
 from classroom import hand, report, roster
 from classroom.__main__ import main
-from classroom.answers import Answers, digest
+from classroom.answers import Answers
 from classroom.cells import run
 from classroom.grade import Graded, Ran, Result, Row, _graded, judged, parts
 from classroom.homework import NUMBERS, homework
-from classroom.names import shown, slug
+from classroom.names import digest, shown, slug
 from classroom.sandbox import ROOT
 from classroom.sheet import read_sheet, table
 from classroom.submissions import Submission
