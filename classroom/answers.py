@@ -43,8 +43,7 @@ class Found:
     cells: list[tuple[int, str]] = field(default_factory=list)
     text: str = ""
     odd: str = ""
-    code: str = ""  # that a function uses
-    names: str = ""  # the same without texts
+    code: str = ""  # that it uses
 
     @property
     def digest(self) -> str:
@@ -93,7 +92,7 @@ class Answers:
                 odd = f"{name} is defined more than once (cell {numbers}): the last counts"
             cells = [(0, SET_UP), *cells]
             code = uses([text for _, text in cells], name)
-            return Found(cells, places[-1][1], odd, *code)
+            return Found(cells, places[-1][1], odd, code)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
         beside = [

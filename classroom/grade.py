@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from classroom.answers import Answers, Found
+from classroom.answers import BOUND, FORM, Answers, Found
 from classroom.homework import Homework, Task, source
 from classroom.names import digest, slug
 from classroom.sandbox import STOPPED, Ran, Sandbox
@@ -197,13 +197,17 @@ def _graded(
     )
     result.says += f" (right: {' and '.join(right)})" if right else ""
     odd = found.odd or UNCLEAR.get(verdict.kind, "")
+    if result.left_out and (name := re.search(r"name '(\w+)'", verdict.says)):
+        given = re.compile(BOUND.format(name[1]), FORM)
+        if any(given.search(text) for _, text in found.cells):
+            odd = odd or f"the line that gives {name[1]} a value cannot be run"
     if device := DEVICE.search(f"{verdict.says} {result.left_out}"):
         odd = f"it asks for {device[0]}, which is not where it was graded"
     if odd and result.points != task.points:
         result.points, result.answer = None, found.shown
         result.says = f"{result.says}; {odd}".removeprefix("; ")
     elif result.points and task.forbidden:
-        if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", found.names):
+        if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", found.code):
             result.again = f"look again: it was asked for without {used[0]}"
             result.answer = found.shown
     return result

@@ -9,56 +9,42 @@ import re
 import symtable
 
 MAGIC = re.compile(r"^[ \t]*+[%!?].*", re.M)
-GIVEN = re.compile(
-    r"\b(?:def|class|as|import)[ \t]++(\w++)|\b(\w++)[ \t]*+(?:=|:[^\n=]{0,99}=)"
-)
-LONG = 50_000  # letters of a cell that is not read as Python
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-Part = tuple[str, str, set[str], set[str]]  # code, without texts; names given, and read
+LONG = 30_000  # letters of what is not read as Python
+UNREADABLE = (SyntaxError, RecursionError, MemoryError, ValueError)
 
 
-def uses(cells: list[str], name: str) -> tuple[str, str]:
-    """The code that a name comes from, however it is spaced and without comments; the same without texts."""
-    parts = [part for text in cells for part in _parts(text)]
-    wanted, found, more = {name}, set(), {name}
-    while more:
-        more = {i for i, part in enumerate(parts) if part[2] & wanted} - found
-        found |= more
-        wanted |= {read for i in more for read in parts[i][3]}
-    given = {each for part in parts for each in part[2]}
-    if wanted - given - {*dir(builtins), "display", "get_ipython"}:
-        found = {*range(len(parts))}
-    codes, names = zip(*(parts[i][:2] for i in sorted(found)), strict=True)
-    return "\n".join(codes), "\n".join(names)
-
-
-def _parts(text: str) -> list[Part]:
-    """The statements of a cell, or the cell as it stands, where it cannot be read."""
+def uses(cells: list[str], name: str) -> str:
+    """The code that a name comes from, however it is spaced, without comments and docstrings; all, if it is unreadable."""
+    text = "\n".join(cells)
     try:
-        if len(text) < LONG:
-            return [*map(_part, ast.parse(MAGIC.sub("", text)).body)]
+        parts = [_part(node) for node in ast.parse(MAGIC.sub("", text[:LONG])).body]
     except UNREADABLE:
-        pass
-    given = {word for pair in GIVEN.findall(text) for word in pair}
-    return [(text, text, given, {*re.findall(r"\w++", text)})]
+        return text
+    given, wanted, found = set().union(*(gives for _, gives, _ in parts)), {name}, set()
+    while more := [each for each in parts if each[0] not in found and each[1] & wanted]:
+        found |= {code for code, *_ in more}
+        wanted = wanted.union(*(reads for *_, reads in more))
+    if wanted - given - {*dir(builtins), "display", "get_ipython"} or text[LONG:]:
+        return text
+    return "\n".join(code for code, *_ in parts if code in found)
 
 
-def _part(node: ast.stmt) -> Part:
-    code = ast.unparse(node)
-    tables = [symtable.symtable(code, "", "exec")]
-    for table in tables:
-        tables += table.get_children()
-    top, *below = (table.get_symbols() for table in tables)
-    names = [*top, *(each for some in below for each in some if each.is_global())]
-    reads = {each.get_name() for each in names if each.is_referenced()}
-    gives = {each.get_name() for each in names if each.is_assigned()}
+def _part(node: ast.stmt) -> tuple[str, set[str], set[str]]:
+    """A statement's code, the names to which it gives a value, and those it reads."""
+    changed = set()
     for each in ast.walk(node):
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+            each.value.value = 0  # a docstring
         # a.b[0] = 1 changes a
         if isinstance(getattr(each, "ctx", None), ast.Store | ast.Del):
             while isinstance(each, ast.Attribute | ast.Subscript):
                 each = each.value
-            gives |= {getattr(each, "id", "")} & reads
-        # what has a blank is text, and nothing's name
-        elif isinstance(each, ast.Constant) and len(str(each.value).split()) > 1:
-            each.value = ""
-    return code, ast.unparse(node), gives, reads
+            changed.add(getattr(each, "id", ""))
+    code = ast.unparse(node)
+    tables = [symtable.symtable(code, "", "exec")]
+    for table in tables:
+        tables += table.get_children()
+    names = [s for table in tables for s in table.get_symbols() if s.is_global()]
+    reads = {s.get_name() for s in names if s.is_referenced()}
+    gives = {s.get_name() for s in names if s.is_assigned() or s.is_imported()}
+    return code, gives | changed & reads, reads
