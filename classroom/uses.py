@@ -14,7 +14,7 @@ UNREADABLE = (SyntaxError, RecursionError, MemoryError, ValueError)
 
 
 def uses(cells: list[str], name: str) -> str:
-    """The code that a name comes from, however it is spaced, without comments and docstrings; all, if it is unreadable."""
+    """The code that a name comes from, however it is spaced, without comments and docstrings; else all of it."""
     text = "\n".join(cells)
     try:
         parts = [_part(node) for node in ast.parse(MAGIC.sub("", text[:LONG])).body]
