@@ -60,9 +60,7 @@ def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
             if given:
                 result.points, result.again = given[-1], ""
             elif old := [line["given"] for line in mine if line["given"]]:
-                other = (
-                    f"look again: the answer is another than the one that got {old[-1]}"
-                )
+                other = f"look again: the answer, or code that it may use, changed since it got {old[-1]}"
                 result.again = "; ".join(filter(None, [other, result.again]))
             if len(given) > 1:
                 odd.append(
