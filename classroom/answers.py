@@ -4,7 +4,6 @@ What is found is judged; what may be an answer and cannot be told waits for a pe
 a place that is as it was released, with nothing beside it.
 """
 
-import hashlib
 import inspect
 import itertools
 import re
@@ -13,11 +12,12 @@ from dataclasses import dataclass, field
 
 from classroom.homework import Homework
 from classroom.homework.notebook import ANSWER, SET_UP, TAG, released
+from classroom.names import digest
 from classroom.submissions import Cell
+from classroom.uses import uses
 from vitlib.files import printable
 
 SECTION = re.compile(r"^#+[ \t]*(\d\.\d)\b", re.M)
-LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 FORM = re.M | re.X
 # what holds the place of an answer, in code
 OPEN = re.compile(
@@ -43,11 +43,17 @@ class Found:
     cells: list[tuple[int, str]] = field(default_factory=list)
     text: str = ""
     odd: str = ""
+    code: str = ""  # that it uses
 
     @property
     def digest(self) -> str:
-        """A mark of all that was found."""
-        return digest("\n".join([*(text for _, text in self.cells), self.text]))
+        """A mark of what was found."""
+        return digest(self.code or self.text)
+
+    @property
+    def shown(self) -> str:
+        """The text, or its beginning, in letters that print."""
+        return "\n".join(map(printable, self.text.strip()[:5000].split("\n")))
 
 
 class Answers:
@@ -84,7 +90,9 @@ class Answers:
             if sum(len(bound.findall(text)) for _, text in places) > 1:
                 numbers = " and ".join(str(i) for i, _ in places)
                 odd = f"{name} is defined more than once (cell {numbers}): the last counts"
-            return Found([(0, SET_UP), *cells], _shown(places[-1][1]), odd)
+            cells = [(0, SET_UP), *cells]
+            code = uses([text for _, text in cells], name)
+            return Found(cells, places[-1][1], odd, code)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
         beside = [
@@ -111,7 +119,7 @@ class Answers:
                 whole = "\n\n".join(part for part in parts if part.strip(NOTHING))
                 found = whole or found
         if found:
-            return Found(text=_shown(found))
+            return Found(text=found)
         beside = [
             (i, text)
             for i, kind, text, section in self.strange
@@ -123,7 +131,7 @@ class Answers:
         """What may be the answer, where its place holds none."""
         if beside:
             cells = ", ".join(str(i) for i, _ in beside)
-            text = _shown("\n\n".join(text for _, text in beside))
+            text = "\n\n".join(text for _, text in beside)
             return Found([], text, f"not in its place; is it in cell {cells}?")
         gone = not any(re.match(place, text) for text in self.whole)
         return Found(
@@ -133,16 +141,6 @@ class Answers:
         )
 
 
-def digest(text: str) -> str:
-    """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
-    marks = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
-    return marks.translate(LETTERS)
-
-
 def _plain(text: str) -> str:
     """A cell's text, however it is spaced, and whatever holds an answer's place."""
     return " ".join(OPEN.sub("", text).split())
-
-
-def _shown(text: str) -> str:
-    return "\n".join(map(printable, text.strip()[:5000].split("\n")))

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from classroom.answers import Answers, Found
+from classroom.answers import BOUND, FORM, Answers, Found
 from classroom.homework import Homework, Task, source
-from classroom.names import slug
+from classroom.names import digest, slug
 from classroom.sandbox import STOPPED, Ran, Sandbox
 from classroom.submissions import File, Submission, find
 from vitlib.files import printable, read_json, write_json
@@ -76,8 +76,8 @@ class Row:
     @property
     def points(self) -> float | None:
         """The points, where nothing waits for a person and something was handed in."""
-        waits = any(result.points is None for result in self.results.values())
-        return None if waits else self.total
+        nothing = any(result.points is None for result in self.results.values())
+        return None if nothing or self.open else self.total
 
     @property
     def open(self) -> list[str]:
@@ -119,7 +119,9 @@ def grade(
 
     def one(submission: Submission) -> Row:
         file = out / "students" / f"{slug(submission.key)}.json"
-        mark = hashlib.sha256(about + submission.digest.encode()).hexdigest()
+        names = str([file.name for file in submission.files])
+        by_this = about + ascii(names).encode() + submission.digest.encode()
+        mark = hashlib.sha256(by_this).hexdigest()
         # else it is graded once more
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             kept = read_json(file, "")
@@ -174,7 +176,8 @@ def _graded(
     room: Sandbox,
 ) -> Result:
     if not submission.cells:
-        return Result(None, "missing", submission.problem or "it has no cells")
+        why = submission.problem or "it has no cells"
+        return Result(None, "missing", why, digest=digest(submission.digest))
     if exercise is None:
         return _unjudged(answers.words(key), submission)
     found = answers.code(key, task.name, exercise.reference)
@@ -194,15 +197,19 @@ def _graded(
     )
     result.says += f" (right: {' and '.join(right)})" if right else ""
     odd = found.odd or UNCLEAR.get(verdict.kind, "")
+    if result.left_out and (name := re.search(r"name '(\w+)'", verdict.says)):
+        given = re.compile(BOUND.format(name[1]), FORM)
+        if any(given.search(text) for _, text in found.cells):
+            odd = odd or f"the line that gives {name[1]} a value cannot be run"
     if device := DEVICE.search(f"{verdict.says} {result.left_out}"):
         odd = f"it asks for {device[0]}, which is not where it was graded"
     if odd and result.points != task.points:
-        result.points, result.answer = None, found.text
+        result.points, result.answer = None, found.shown
         result.says = f"{result.says}; {odd}".removeprefix("; ")
     elif result.points and task.forbidden:
-        text = "\n".join(text for _, text in found.cells)
-        if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", text):
+        if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", found.code):
             result.again = f"look again: it was asked for without {used[0]}"
+            result.answer = found.shown
     return result
 
 
@@ -214,7 +221,8 @@ def _unjudged(found: Found, submission: Submission) -> Result:
     if not found.text and not odd:
         return Result(0, "waiting", "not answered", digest=found.digest)
     kind = "missing" if odd else "words"
-    return Result(None, kind, odd, found.text, found.digest)
+    mark = found.digest if found.text else digest(submission.digest)
+    return Result(None, kind, odd, found.shown, mark)
 
 
 def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:

@@ -60,9 +60,8 @@ def apply(sheet: Sheet, path: Path, graded: Graded) -> list[str]:
             if given:
                 result.points, result.again = given[-1], ""
             elif old := [line["given"] for line in mine if line["given"]]:
-                result.again = (
-                    f"look again: the answer is another than the one that got {old[-1]}"
-                )
+                other = f"look again: the answer, or code that it may use, changed since it got {old[-1]}"
+                result.again = "; ".join(filter(None, [other, result.again]))
             if len(given) > 1:
                 odd.append(
                     f"in hand.csv, several rows with points for {row.key} {key}: the last counts"

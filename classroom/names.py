@@ -11,6 +11,7 @@ CANVAS = re.compile(r"(?P<name>.+?)_(?:LATE_)?(?P<id>\d+)_(?P<order>\d+)_(?P<fil
 MOODLE = re.compile(
     r"(?P<name>[^_]+)_(?P<id>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<file>.*)"
 )
+LETTERS = str.maketrans("0123456789", "ghkmnpqrst")
 WORDS = re.compile("[A-Za-z0-9]+")
 bare = partial(ENDING.sub, "")  # a name without the ending of a file
 
@@ -27,6 +28,12 @@ def slug(key: str) -> str:
     plain = re.sub(r"[^a-z0-9_.-]", "_", key.casefold())[:60].strip(".")
     mark = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:8]
     return plain if plain == key else f"{plain}-{mark}"
+
+
+def digest(text: str) -> str:
+    """Of an answer: letters alone, which no spreadsheet takes for a number or a date."""
+    marks = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8]
+    return marks.translate(LETTERS)
 
 
 def packed(name: str) -> re.Match | None:

@@ -114,7 +114,8 @@ def _class(work: Homework, rows: list[Row], said: list[str]) -> str:
             if FARED[result.kind] == "wrong":
                 mistakes[f"{key}: {result.says}"] += 1
             if result.answer or key in row.open or result.kind in ("error", "stopped"):
-                about = f"{_who(row)}: {_points(row)[key] or 'open'} {result.says}"
+                says = f"{result.says} {result.again}".strip()
+                about = f"{_who(row)}: {_points(row)[key] or 'open'} {says}"
                 parts += [_tags("p", about), _tags("pre", result.answer)]
     wrong = [f"{count} × {what}" for what, count in mistakes.most_common()]
     parts.insert(0, _list("Mistakes, the commonest first", wrong))

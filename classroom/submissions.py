@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from classroom.names import CANVAS, shown, whose
+from classroom.names import CANVAS, digest, shown, whose
 from vitlib.files import printable
 
 # bytes and so on of a notebook; files a student, and in a zip
@@ -20,7 +20,7 @@ MOST, CELLS, BRACKETS, FILES, PACKED = 20_000_000, 2_000, 500_000, 50, 1_000
 TASKS = re.compile(r"^[^\w\n]*+(?:task |answer )?(\d)\.\d\b", re.M | re.I)
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)
 ZIP = re.compile(r"\.zip$", re.I)
-HIDDEN = re.compile(r"(^|[/\\])(\.|__MACOSX)")  # made by a computer
+HIDDEN = re.compile(r"(^|[/\\])(\.(?!\.?[/\\])|__MACOSX)")  # made by a computer
 Cell = tuple[str, str]  # its kind, its text
 
 
@@ -60,12 +60,11 @@ class Submission:
 
     @property
     def digest(self) -> str:
-        """A mark of its notebooks."""
+        """A mark of the bytes of its files."""
         mark = hashlib.sha256()
-        for file in pieces(self.files, NOTEBOOK):
-            mark.update(file.name.encode(errors="surrogatepass") + b"\0")
+        for file in self.files:
             with contextlib.suppress(ValueError, OSError):
-                mark.update(file.read())
+                mark.update(hashlib.sha256(file.read()).digest())
         return mark.hexdigest()
 
     def read(self, homework: int) -> None:
@@ -211,7 +210,8 @@ def _cells(raw: bytes) -> list[Cell]:
     for cell in (cell if isinstance(cell, dict) else {} for cell in cells):
         source = cell.get("source")
         text = "".join(map(str, source)) if isinstance(source, list) else source
-        found.append(
-            (str(cell.get("cell_type")), text if isinstance(text, str) else "")
-        )
+        text = text if isinstance(text, str) else ""
+        if pictures := cell.get("attachments"):
+            text += f"\n\n(attached: {digest(str(pictures))})"
+        found.append((str(cell.get("cell_type")), text))
     return found

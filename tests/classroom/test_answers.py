@@ -83,6 +83,8 @@ WAITS = {  # what may be an answer, and is not judged
     "written to a file": changed((CELL, [("code", "%%writefile a.py\n" + DONE)])),
     "without a return": changed(answer=DONE.replace("return ", "")),
     "only for a GPU": changed(answer=DONE.replace("x = images.re", "x = images.cuda().re")),
+    "a helper that cannot be read": changed((CELL, [("code", MINE.replace(":", "", 1)), ("code", CALLS)])),
+    "a helper that cannot be run": changed((CELL, [("code", "P0 = 1 / 0"), ("code", DONE.replace("//", "// P0 //"))])),
     "nothing": [],
 }  # fmt: skip
 OPEN = {
@@ -95,6 +97,16 @@ LINE = "lambda x, k, b: F.conv2d(x, k, b, stride=k.shape[2]).flatten(2).mT"
 SHORT = {  # right, by a shortcut that the task forbids, and that stands in another cell
     "above": [("code", f"helper = {LINE}"), ("code", FIVE)],
     "below": [("code", FIVE), ("code", f"import torch.nn.functional as F\nhelper = {LINE}")],
+    "in another function's attribute": [("code", f"vl.made = {LINE}"), ("code", FIVE.replace("helper", "vl.made"))],
+    "among lines that cannot be read": [("code", f"helper = {LINE}\nwhat is this"), ("code", FIVE)],
+    "by a string that is run": [("code", f"exec('helper = {LINE}')"), ("code", FIVE)],
+}  # fmt: skip
+MENTIONED = {  # right, and the shortcut is only spoken of
+    "in a remark": [("code", right("1.3", ("P = ", "# unlike conv2d\n    P = ")))],
+    "in a docstring": [("code", right("1.3", ("P = ", '"""No conv2d here."""\n    P = ')))],
+    "in a comparison": [("code", right("1.3")), ("code", "y = F.conv2d(*torch.ones(2, 1, 1, 2, 2))")],
+    "from the future": [("code", "from __future__ import annotations\n" + right("1.3"))],
+    "in another task": [("code", right("1.3")), ("code", "exec('x = 1')"), ("code", "o = getattr(vl, 'x', 0)")],
 }  # fmt: skip
 SAID = {  # ways to hand in one answer in words
     "in its place": changed(),
@@ -136,6 +148,7 @@ def graded(tmp_path_factory):
         f"short {name}": [("code", "import torch.nn.functional as F"), *cells]
         for name, cells in SHORT.items()
     }
+    many |= {f"named {name}": cells for name, cells in MENTIONED.items()}
     many |= {"no words": changed(words="…")}
     many |= {
         f"open {name}": changed(answer=SIGNATURE + line) for name, line in OPEN.items()
@@ -177,10 +190,27 @@ def test_what_cannot_be_told_waits_and_says_why(graded, name):
 def test_a_shortcut_counts_and_a_person_is_asked_to_look(graded, name):
     row = graded[f"short {name}", "1.3"]
     assert row["points"] == 4, row
-    assert (
-        "short " + name + ".ipynb 1.3: look again: it was asked for without conv2d"
-        in graded["said"]
-    )
+    told = f"short {name}.ipynb 1.3: look again: it was asked for without "
+    assert told in graded["said"]
+
+
+@pytest.mark.parametrize("name", MENTIONED)
+def test_a_shortcut_that_is_only_mentioned_is_none(graded, name):
+    row = graded[f"named {name}", "1.3"]
+    assert (row["points"], row["again"]) == (4, ""), row
+
+
+def test_an_answer_is_known_by_the_code_that_it_uses():
+    def mark(*texts):
+        cells = [("code", text) for text in texts]
+        return Answers(cells, WORK).code("1.1", "snake", lambda images, P: 0).digest
+
+    first = mark(MINE, CALLS)
+    elsewhere = "def other(y):\n    mine = y\n    return mine"
+    assert first == mark(MINE + "# so", "%pip list", CALLS, elsewhere, "print('end')")
+    assert first != mark(MINE.replace("P * P", "P ** 2"), CALLS)
+    assert first != mark(MINE, CALLS, "vl.other = vl.patchify\ntorch.cat = 1")
+    assert first != mark(MINE, CALLS, "mine = mine or (")
 
 
 @pytest.mark.parametrize("name", SAID)

@@ -12,11 +12,11 @@ from classes import code
 
 from classroom import hand, report, roster
 from classroom.__main__ import main
-from classroom.answers import Answers, digest
+from classroom.answers import Answers
 from classroom.cells import run
 from classroom.grade import Graded, Ran, Result, Row, _graded, judged, parts
 from classroom.homework import NUMBERS, homework
-from classroom.names import shown, slug
+from classroom.names import digest, shown, slug
 from classroom.sandbox import ROOT
 from classroom.sheet import read_sheet, table
 from classroom.submissions import Submission
@@ -200,7 +200,7 @@ def test_a_persons_word_survives_reruns(tmp_path, delimiter, start):
     said, grades, _ = written(tmp_path, *rows("Otherwise."), words="as it is")
     open_ = [(each["total"], each["open"]) for each in grades]
     assert open_ == [("12", "1.5"), ("0", "1.1 1.5")]
-    again = "look again: the answer is another than the one that got"
+    again = "look again: the answer, or code that it may use, changed since it got"
     assert f"ann.ipynb 1.5: {again} 1.5" in said and "Größe" not in page(tmp_path)
     assert [r["answer"] for r in read(path)[5:]] == [digest("Otherwise.")] * 3
     grown = path.read_bytes()
@@ -216,7 +216,33 @@ def test_points_for_nothing_are_no_points_for_what_comes_later(tmp_path):
         written(tmp_path, Row("ann.ipynb", nothing), words=words)[1][0]["total"] == "2"
     )
     said, grades, _ = written(tmp_path, row(), words="as it is")
-    assert grades[0]["total"] == "12" and "that got 2" in " ".join(said)
+    assert grades[0]["total"] == "12" and "since it got 2" in " ".join(said)
+
+
+def test_who_is_to_be_looked_at_again_waits_and_the_reasons_are_told(tmp_path):
+    """A shortcut, before and after a person took its points and the code was changed."""
+
+    def short(mark):
+        found = row(kind="right", points=3)
+        found.results["1.5"].points = 3
+        said = "look again: it was asked for without conv2d"
+        found.results["1.3"] = Result(4, "right", "", "y = conv2d(x)", mark, again=said)
+        return found
+
+    first, taken, other = short("aaaa"), short("aaaa"), short("bbbb")
+    _, grades, whole = written(tmp_path, first)
+    assert first.points is None and grades[0]["open"] == "1.3"
+    told = "<p>ann.ipynb: 4 look again: it was asked for without conv2d</p>"
+    assert told in whole and "<pre>y = conv2d(x)</pre>" in whole
+    path = tmp_path / "hand.csv"
+    assert "task 1.3,,,aaaa" in path.read_text()
+    words = path.read_text().replace("1.3,,", "1.3,0,")
+    written(tmp_path, taken, words=words)
+    assert taken.points == 12
+    said, _, _ = written(tmp_path, other, words="as it is")
+    assert other.points is None and "task 1.3,,,bbbb" in path.read_text()
+    told = "the answer, or code that it may use, changed since it got 0; look again: it was asked"
+    assert told in " ".join(said)
 
 
 def test_of_several_rows_for_one_answer_the_last_counts_and_it_is_told(tmp_path):

@@ -159,6 +159,39 @@ def test_canvas_and_back(tmp_path, notebooks, capsys):
         assert (before == now) == (names is CANVAS)
 
 
+def test_points_by_hand_are_not_those_of_other_files(tmp_path, notebooks, capsys):
+    """Files that are no notebook, pictures of words, and a notebook beside an empty one in a zip."""
+    top, again = (
+        tmp_path / "hw1",
+        "look again: the answer, or code that it may use, changed since",
+    )
+    top.mkdir()
+    roster = table(tmp_path / "class.csv", [["id", "name"], *PEOPLE.items()])
+
+    names = {"../homework-1.ipynb": "right", "homework-1.ipynb": "released"}
+    packed(top / "1236.zip", names, notebooks)
+
+    def said(text, picture):
+        (top / "1234.py").write_text(text)
+        whole = json.loads(notebooks["released"])
+        whole["cells"][-1]["attachments"] = {"a.png": {"image/png": picture}}
+        (top / "1235.ipynb").write_text(json.dumps(whole))
+        words = ["grade", str(top), "--homework", "1", "--roster", str(roster)]
+        assert main(words) == 0
+        return capsys.readouterr().out
+
+    out = tmp_path / "hw1-grades"
+    assert "1236 Müller, Jörg: 2 notebooks have tasks of it" in said("1", "A")
+    sheet = read_sheet(out / "hand.csv")
+    assert {row["student"] for row in sheet.rows} == {"1234", "1235", "1236"}
+    read_by_hand(out, {"1234": "1", "1235": "2", "1236": "3"})
+    assert again not in said("1", "A")
+    told = said("2", "B")
+    assert f"1234 Doe, Jane 1.1: {again} it got 1" in told
+    assert f"1235 王, 芳 1.5: {again} it got 2" in told
+    assert again not in said("1", "A")
+
+
 @pytest.mark.sampled(3)
 def test_moodle_and_back(tmp_path, notebooks):
     zipped, roster = (
