@@ -4,6 +4,7 @@ What is found is judged; what may be an answer and cannot be told waits for a pe
 a place that is as it was released, with nothing beside it.
 """
 
+import ast
 import inspect
 import itertools
 import re
@@ -14,7 +15,6 @@ from classroom.homework import Homework
 from classroom.homework.notebook import ANSWER, SET_UP, TAG, released
 from classroom.names import digest
 from classroom.submissions import Cell
-from classroom.uses import uses
 from vitlib.files import printable
 
 SECTION = re.compile(r"^#+[ \t]*(\d\.\d)\b", re.M)
@@ -43,7 +43,7 @@ class Found:
     cells: list[tuple[int, str]] = field(default_factory=list)
     text: str = ""
     odd: str = ""
-    code: str = ""  # that it uses
+    code: str = ""  # all of it, without remarks
 
     @property
     def digest(self) -> str:
@@ -86,12 +86,10 @@ class Answers:
         ]
         places = [(i, text) for i, text in cells if bound.search(text)]
         if places:
-            odd = ""
-            if sum(len(bound.findall(text)) for _, text in places) > 1:
-                numbers = " and ".join(str(i) for i, _ in places)
-                odd = f"{name} is defined more than once (cell {numbers}): the last counts"
+            twice = sum(len(bound.findall(text)) for _, text in places) > 1
+            odd = f"{name} is defined more than once: the last counts" * twice
             cells = [(0, SET_UP), *cells]
-            code = uses([text for _, text in cells], name)
+            code = "\n".join(_bare(text) for _, text in cells)
             return Found(cells, places[-1][1], odd, code)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
@@ -144,3 +142,15 @@ class Answers:
 def _plain(text: str) -> str:
     """A cell's text, however it is spaced, and whatever holds an answer's place."""
     return " ".join(OPEN.sub("", text).split())
+
+
+def _bare(text: str) -> str:
+    """A cell's code, however it is spaced, without comments and docstrings; as it is if it is no Python."""
+    try:
+        cell = ast.parse(text)
+        for node in ast.walk(cell):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                node.value.value = 0
+        return ast.unparse(cell)
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        return text

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from classroom.answers import BOUND, FORM, Answers, Found
+from classroom.answers import Answers, Found
 from classroom.homework import Homework, Task, source
 from classroom.names import digest, slug
 from classroom.sandbox import STOPPED, Ran, Sandbox
@@ -34,7 +34,7 @@ UNCLEAR = {
 # ways to a function that do not name it
 ROUNDABOUT = (
     r"\b(?:getattr|getmembers|get_objects|vars|globals|attrgetter|methodcaller|exec|(?<!\.)eval|builtins|"
-    r"import_module|pickle|CompilationUnit|(?<!def )__(?!init__)\w+__)\b"
+    r"import_module|pickle|CompilationUnit|(?<!def )__(?!init__|future__)\w+__)\b"
 )
 # what an error says, and says otherwise in the next run: an address, a folder
 PASSING = re.compile(r"0x[0-9a-f]{6,}|(?<=task-)\w{8}")
@@ -197,10 +197,8 @@ def _graded(
     )
     result.says += f" (right: {' and '.join(right)})" if right else ""
     odd = found.odd or UNCLEAR.get(verdict.kind, "")
-    if result.left_out and (name := re.search(r"name '(\w+)'", verdict.says)):
-        given = re.compile(BOUND.format(name[1]), FORM)
-        if any(given.search(text) for _, text in found.cells):
-            odd = odd or f"the line that gives {name[1]} a value cannot be run"
+    if result.left_out and "NameError" in verdict.says:
+        odd = odd or "lines that failed may have given the name"
     if device := DEVICE.search(f"{verdict.says} {result.left_out}"):
         odd = f"it asks for {device[0]}, which is not where it was graded"
     if odd and result.points != task.points:
@@ -241,14 +239,13 @@ def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:
 
 
 def left_out(ran: Ran) -> str:
-    """The lines of the cells that failed; what came may have any form."""
+    """The first three lines of the cells that failed; what came may have any form."""
     with contextlib.suppress(Exception):
         failed = [
             f"{f'cell {int(n)}, line {int(m)}: ' if n else ''}{error:.40}: {says:.160}"
             for n, m, error, says in ran.values[0]["failed"]
         ]
-        more = [f"and {len(failed) - 3} more"] if len(failed) > 3 else []
-        return _told("; ".join(failed[:3] + more))
+        return _told("; ".join(failed[:3]))
     return ""
 
 

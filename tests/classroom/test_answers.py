@@ -104,9 +104,7 @@ SHORT = {  # right, by a shortcut that the task forbids, and that stands in anot
 MENTIONED = {  # right, and the shortcut is only spoken of
     "in a remark": [("code", right("1.3", ("P = ", "# unlike conv2d\n    P = ")))],
     "in a docstring": [("code", right("1.3", ("P = ", '"""No conv2d here."""\n    P = ')))],
-    "in a comparison": [("code", right("1.3")), ("code", "y = F.conv2d(*torch.ones(2, 1, 1, 2, 2))")],
     "from the future": [("code", "from __future__ import annotations\n" + right("1.3"))],
-    "in another task": [("code", right("1.3")), ("code", "exec('x = 1')"), ("code", "o = getattr(vl, 'x', 0)")],
 }  # fmt: skip
 SAID = {  # ways to hand in one answer in words
     "in its place": changed(),
@@ -200,14 +198,13 @@ def test_a_shortcut_that_is_only_mentioned_is_none(graded, name):
     assert (row["points"], row["again"]) == (4, ""), row
 
 
-def test_an_answer_is_known_by_the_code_that_it_uses():
+def test_an_answer_is_known_by_the_code_without_remarks():
     def mark(*texts):
         cells = [("code", text) for text in texts]
         return Answers(cells, WORK).code("1.1", "snake", lambda images, P: 0).digest
 
     first = mark(MINE, CALLS)
-    elsewhere = "def other(y):\n    mine = y\n    return mine"
-    assert first == mark(MINE + "# so", "%pip list", CALLS, elsewhere, "print('end')")
+    assert first == mark(MINE + "# so", "# and so", CALLS)
     assert first != mark(MINE.replace("P * P", "P ** 2"), CALLS)
     assert first != mark(MINE, CALLS, "vl.other = vl.patchify\ntorch.cat = 1")
     assert first != mark(MINE, CALLS, "mine = mine or (")
