@@ -93,7 +93,9 @@ def test_why_an_answer_turned_is_counted_from_the_tokens(first):
         votes = MODEL.head(MODEL.norm(now["blocks.2"][0]))[1:].argmax(-1)
         others = [i for i in range(64) if i not in turns]
         count = sum(names[votes[i]] == after for i in others)
-        assert f"it would say {before}" in text and f"now {count} vote {after}" in text
+        still = sum(names[votes[i]] == before for i in others)
+        assert f"it would say {before}" in text
+        assert f"{count} now vote {after}, {still} still {before}" in text
     else:
         assert "Their own votes turn it" in text
 

@@ -102,14 +102,15 @@
         const weights = first.reads(l, patch), most = Math.max(...weights), says = first.votes(1 + l)[best + patch * classes.length];
         fill(shade, N, (i) => 1 - Math.sqrt(weights[i] / most), cell);
         framed.setAttribute("transform", `translate(${col(patch)} ${row(patch)})`);
-        vote.textContent = whole(says);
+        vote.textContent = first.depth > l ? whole(says) : "\u00a0";
         node.setAttribute("aria-pressed", l === first.shown);
         node.setAttribute("aria-label", t("Block {l}: after it, this patch's token says {answer}, {share}", {
           l: l + 1, answer: classes[best], share: whole(says) }));
         node.classList.toggle("later", first.depth < l + 1);
       });
       reading.replaceChildren(h("b", {}, t("Blocks 1 to {L}:", { L })), " ",
-        t("what the framed patch reads; its vote for {answer}", { answer: classes[best] }));
+        first.stop < first.last ? t("what the framed patch reads")
+          : t("what the framed patch reads; its vote for {answer}", { answer: classes[best] }));
     }
 
     function drawTokens() {
@@ -161,7 +162,7 @@
         const end = [to.left - all.left + ((i + 0.5) * to.width) / N - side / 2, to.top - all.top + to.height / 2 - side / 2];
         one.animate([{ transform: `translate(${left}px,${top}px)`, opacity: 1 },
           { transform: `translate(${end[0]}px,${end[1]}px) scale(${10 / side})`, opacity: 1 }],
-        { duration: time * 0.4, delay: (time * 0.6 * i) / N, easing: "ease-in-out", fill: "backwards" });
+        { duration: time * 0.4, delay: (time * 0.6 * i) / N, easing: "ease-in-out" });
         return one;
       }));
       air.style.setProperty("--small", `url(${small.toDataURL()})`);

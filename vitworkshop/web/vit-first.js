@@ -8,7 +8,7 @@ window.vit.script("first-drawing.js").then(() => {
   "use strict";
 
   const {
-    VitExplorer, argmax, button, copied, grid, h, keeps, passed, percent, place, pointer, range, sample, sentences, setPressed,
+    VitExplorer, argmax, button, copied, grid, h, passed, percent, place, pointer, range, sample, sentences, setPressed,
   } = window.vitExplorer;
   const STILL = matchMedia("(prefers-reduced-motion: reduce)");
   const STOPS = [t("Photo"), t("Patches"), t("Tokens"), t("Reads"), t("Blocks"), t("Answer")];
@@ -31,9 +31,7 @@ window.vit.script("first-drawing.js").then(() => {
       this.grid.canvas.remove();
       this.rubbing();
       this.drawing = window.vitFirstDrawing(this);
-      this.says = keeps(h("p", { class: "says" }), t("Grey, these {k} patches' own votes would not do: with the other {m} tokens "
-        + "as they were it would say {was}, {share}. But those have read the grey ones: now {j} vote {now}.", {
-        k: 10, m: 54, was: "automobile", share: "99 %", j: 40, now: "automobile" }));
+      this.says = h("p", { class: "says" });
       this.play = button("", () => (this.playing ? this.pause() : this.start()));
       this.play.className = "play";
       this.stops = STOPS.map((name, stop) => button(name, () => this.halt(stop)));
@@ -46,8 +44,9 @@ window.vit.script("first-drawing.js").then(() => {
         this.reset, this.searcher, this.friendly);
       this.view = h("div", { class: "first" }); // takes what is dropped
       const picker = await this.chooser(await this.samples()), { photo, maps, tokens, answer } = this.drawing;
-      const column = h("p", { class: "label columns" }, h("b", {}, t("{T} tokens", { T: 1 + N })), t(", CLS first: a column each; above, "
-        + "their votes (12 of {D} numbers; orange above zero, blue below)", { D }));
+      const column = h("p", { class: "label columns" }, h("b", {}, t("{T} tokens", { T: 1 + N })),
+        t(", CLS first: a column each"), h("span", { class: "voted" }, t("; above, their votes")),
+        h("span", { class: "more" }, t(" (12 of {D} numbers; orange above zero, blue below)", { D })));
       const own = picker.querySelector(".row > button");
       Object.assign(own, { textContent: "+", title: t("Your picture …"), ariaLabel: t("Your picture …") });
       this.status.className = "told";
@@ -70,7 +69,7 @@ window.vit.script("first-drawing.js").then(() => {
       this.pause();
       Object.assign(this, { bytes, picture: name, turns: window.vitTurns[this.name]?.[name], searching: null });
       if (!window.vitSamples[name]) delete this.bests[name]; // another picture of the reader's
-      this.state = { patch: this.n + this.n / 2, block: this.L - 2,
+      this.state = { patch: this.n + this.n / 2, block: this.L - 1,
         painted: [], stop: this.last, depth: this.L, helped: false };
       this.look();
       [this.untouched, this.before] = [this.result, this.result.probs];
@@ -276,12 +275,13 @@ window.vit.script("first-drawing.js").then(() => {
       const { T, D, N, L, untouched, result, before, state: { painted }, model } = this, { classes } = model;
       const mixed = untouched.tokens.slice(L * T * D), now = argmax(result.probs), was = argmax(before);
       for (const i of painted) mixed.set(result.tokens.subarray((L * T + 1 + i) * D, (L * T + 2 + i) * D), (1 + i) * D);
-      const { whole } = model.answers(mixed), k = painted.length, m = N - k, best = argmax(whole);
+      const { whole } = model.answers(mixed), m = N - painted.length, best = argmax(whole);
       if (best !== was) return t("Their own votes turn it, even with the other {m} tokens as they were.", { m });
-      const j = range(N).filter((i) => !painted.includes(i) && this.vote(i) === now).length;
-      return t("Grey, these {k} patches' own votes would not do: with the other {m} tokens as they were it would say {was}, {share}. "
-        + "But those have read the grey ones: now {j} vote {now}.", {
-        k, m, j, was: classes[was], now: classes[now], share: percent(whole[was]) });
+      const others = range(N).filter((i) => !painted.includes(i)).map((i) => this.vote(i));
+      const [j, kept] = [now, was].map((answer) => others.filter((vote) => vote === answer).length);
+      return t("Their own votes are not enough: with the other {m} tokens as before it would say {was}, {share}. But these read the "
+        + "grey patches: {j} now vote {now}, {kept} still {was}.", {
+        m, j, kept, was: classes[was], now: classes[now], share: percent(whole[was]) });
     }
 
     vote(i, each = this.votes(this.L), K = this.model.classes.length) {
