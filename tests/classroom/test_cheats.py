@@ -137,7 +137,7 @@ def test_of_two_cells_for_a_task_the_last_counts():
     answers = Answers([("markdown", "### Answer 1.5\nOld"), *cells], homework(1))
     found = answers.code("1.1", "snake", lambda images, P: 0)
     assert [i for i, _ in found.cells] == [0, 2, 3, 7]
-    assert found.text == last.strip()
+    assert found.shown == last.strip()
     assert found.odd == "snake is defined more than once: the last counts"
     assert [answers.words(number).text for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 

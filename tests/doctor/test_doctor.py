@@ -271,7 +271,7 @@ OF_A_MODEL = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("bug", OF_A_MODEL)
 def test_a_bug_of_a_model_is_found_by_name(bug):
     model, checks = OF_A_MODEL[bug]
@@ -428,7 +428,7 @@ def test_images_that_are_not_standardised_are_found(low, high):
     assert "images" in names(vl.doctor(vit(), low + (high - low) * RAW, LABELS))
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("times", [10, 100, 1000])
 @pytest.mark.parametrize("name", ["plain", "drawn10", "finetune"])
 def test_a_far_too_high_learning_rate_is_found(name, times):
@@ -504,7 +504,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "changes", PARTS, ids=lambda changes: ", ".join(map(str, changes.values()))
 )
@@ -640,7 +640,7 @@ SOME = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_the_table_is_what_the_doctor_says(name):

@@ -389,6 +389,7 @@ def test_each_feature_to_the_bit(changes):
     assert_same_run(trained(recipe, *toy(), HELD_OUT), *by_hand(recipe))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "scale"),
     [
@@ -416,6 +417,7 @@ def test_each_preset_to_the_bit(name, scale):
     assert_same_run(trained(recipe, *toy(), HELD_OUT), *by_hand(recipe))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "objective", [name for name in vl.OBJECTIVES if name != "classification"]
 )

@@ -195,6 +195,7 @@ def drawn(request):
     return fig, axes, list(dict.fromkeys(texts))
 
 
+@pytest.mark.sampled(4)
 def test_card(drawn):
     fig, axes, _ = drawn
     assert isinstance(fig, matplotlib.figure.Figure)

@@ -272,6 +272,7 @@ def test_a_picture_can_be_dropped_or_pasted(lab, kind):
     check_own_picture(lab, vl.sample_image("coffee", 32))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("turn", range(1, 9))
 def test_a_webp_is_turned_as_pillow_turns_it(lab, turn):
     """No browser is asked: some follow the EXIF of a WebP, some do not."""
@@ -374,6 +375,7 @@ def test_a_notebooks_frame_holds_all_it_needs(browser, tmp_path, kind):
     tab.close()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.usefixtures("one_thread")
 def test_every_explorer_of_a_chapter_is_alive_in_its_cell(call, browser, tmp_path):

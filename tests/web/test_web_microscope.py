@@ -77,7 +77,7 @@ def check_numbers(tab, model) -> None:
         assert off <= 1e-4 * traced[name].abs().max(), (name, t)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("kind", FLAT)
 def test_thirty_files_load_as_in_python_or_are_refused(tab, tmp_path, kind, dtype):

@@ -116,6 +116,7 @@ def shapes_of(cfg):
     return seen
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["ViTConfig()", *vl.PRESETS, *BOOKS])
 def test_presets(shapes, name):
     if name in vl.PRESETS:

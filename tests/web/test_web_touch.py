@@ -60,6 +60,7 @@ class Finger:
 @pytest.fixture
 def finger(browser, address):
     with explorer(browser, address, "vit-lab", 390, **PHONE) as tab:
+        run(tab, "(e.tool = 'paint', e.draw())")
         yield Finger(tab)
 
 
@@ -74,8 +75,6 @@ def finger(browser, address):
 def test_a_stroke_on_the_picture_rubs_in_any_direction_and_is_one_step(
     finger, way, rubbed
 ):
-    asked = "It is a cat: this model is wrong here. Tap or stroke"
-    assert run(finger.tab, "e.change.textContent").startswith(asked)
     assert finger.stroke(*way) == (rubbed, 0)
     finger.tab.get_by_role("button", name="Undo").tap()
     assert run(finger.tab, "e.state.painted") == []
