@@ -67,7 +67,8 @@ KEEP = """one => {
     const kept = one.querySelector(".first").cloneNode(true), canvases = one.querySelectorAll("canvas");
     kept.querySelectorAll("canvas").forEach((canvas, k) => {
         const picture = document.createElement("img");
-        Object.assign(picture, { alt: "", ariaHidden: "true", className: canvas.className, src: canvases[k].toDataURL("image/webp", 0.8) });
+        const src = canvases[k].toDataURL("image/webp", 0.8);
+        Object.assign(picture, { alt: "", ariaHidden: "true", className: canvas.className, src });
         canvas.replaceWith(picture);
     });
     kept.querySelector(".grid").replaceChildren();
