@@ -89,7 +89,7 @@ class Answers:
             twice = sum(len(bound.findall(text)) for _, text in places) > 1
             odd = f"{name} is defined more than once: the last counts" * twice
             cells = [(0, SET_UP), *cells]
-            code = "\n".join(_bare(text) for _, text in cells)
+            code = "\n".join(filter(None, (_bare(text) for _, text in cells)))
             return Found(cells, places[-1][1], odd, code)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
