@@ -75,7 +75,7 @@ def flops(cfg: vl.ViTConfig | vl.ResNetConfig) -> int:
     return counter.get_total_flops()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("patch_embed", CHOICES["patch_embed"])
 @pytest.mark.parametrize("head", CHOICES["head"])
 def test_macs_are_what_pytorch_counts(patch_embed, head):

@@ -92,7 +92,7 @@ def test_both_families_do_the_same_work_and_see_as_many_pictures(name):
     assert abs(resnet / vit - 1) < 0.02 and seen == {crossover.SEEN}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 def test_a_tiny_crossover(run, monkeypatch):
     """Rates are chosen on one seed and judged on the others; the pixels are judged there alone."""

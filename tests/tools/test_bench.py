@@ -149,6 +149,7 @@ def test_a_train_step_trains_on_the_same_images():
     assert all(map(torch.equal, next(batches), next(bench.one_batch(TINY, 4, CPU))))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.slow
 def test_memory_is_measured_in_a_process_of_its_own():
     peak = bench.measure_memory("vitlib", "fp32", TINY, 2, CPU)

@@ -276,7 +276,7 @@ def test_scores_beside_slow_ones(task, monkeypatch):
     )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("task", "epochs"), [("masked-mean", 25), ("masked-pixels", 5)]
 )

@@ -14,7 +14,7 @@ from web_pages import explorer, page, run, tiny_model
 import vitlib as vl
 from vitworkshop.web.export import SCRIPTS
 
-pytestmark = needs_browser
+pytestmark = [*needs_browser, pytest.mark.sampled(3, "way")]
 STEPS = json.loads(
     (SCRIPTS / "way-steps.js")
     .read_text(encoding="utf-8")
