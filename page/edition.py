@@ -278,8 +278,9 @@ def compose(language: str, folder: Path, cache: Path) -> None:
     files["_config.yml"] = config.replace("language: en", f"language: {tag}")
     for path in BOOK.glob("*.md"):
         files[f"book/{path.name}"] = page(path, language)
+    done = get_cache(str(cache))
     for path in BOOK.glob("*.ipynb"):
-        files[f"book/{path.name}"] = ran(path, language, get_cache(str(cache)))
+        files[f"book/{path.name}"] = ran(path, language, done)
     (folder / "book").mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         path = folder / name

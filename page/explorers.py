@@ -38,8 +38,6 @@ STILLS = (
 )
 # of each picture's explorer: its widths, and how high it is then; in pixels
 ROOMS = STILLS / "rooms.json"
-# what the title page shows before scripts run, for each language
-FIRST = STILLS.parent / "first-{language}.html"
 LABS = (MODEL, "drawn10-token")
 MODELS = (*LABS, "cifar10-plain")
 FOLDER = "vit"
@@ -90,7 +88,7 @@ def write_scripts(app, error) -> None:
 
 def with_room(tag: re.Match) -> str:
     """An explorer's tag with style that keeps its place until it stands there, as high as it will be at any width."""
-    name = tag["still"] or tag["room"]
+    name = tag["still"]
     # none before its first still
     points = json.loads(ROOMS.read_text(encoding="utf-8")).get(name, [])
     steps, one = [], f'[data-room="{name}"]:not([data-ready])'
@@ -101,7 +99,7 @@ def with_room(tag: re.Match) -> str:
         line = f"{one}::before {{ padding-top: calc({height - slope * width:.0f}px + {100 * slope:.1f}%); }}"
         steps.append(f"@container (min-width: {width if k else 0}px) {{ {line} }}")
     style = ROOM.format(one=one, steps="\n".join(steps))
-    return f"{style}{tag[0]}" + (f' data-room="{name}"' if tag["still"] else "")
+    return f'{style}{tag[0]} data-room="{name}"'
 
 
 def size_stills(app, pagename, templatename, context, doctree) -> None:
@@ -117,17 +115,18 @@ def size_stills(app, pagename, templatename, context, doctree) -> None:
         context["body"] = re.sub(
             rf'<img (?=[^>]*_images/(?P<name>{names})")', sized, context["body"]
         )
-        still, room = (
-            r">[^<]*<p><img [^>]*_images/(?P<still>[\w-]+)\.webp",
-            r'[^>]* data-room="(?P<room>[\w-]+)"',
-        )
-        tags = rf"<vit-\w+(?=[^>]*{still}|{room})"
+        tags = r"<vit-\w+(?=[^>]*>[^<]*<p><img [^>]*_images/(?P<still>[\w-]+)\.webp)"
         context["body"] = re.sub(tags, with_room, context["body"])
 
 
+def first_screen(language: str) -> Path:
+    """What the title page shows before scripts run, as `python -m page.stills` keeps it."""
+    return STILLS.parent / f"first-{language}.html"
+
+
 def show_first(app, pagename, templatename, context, doctree) -> None:
-    """Puts the first screen into its page as it stands when nothing was touched: `python -m page.stills` keeps it."""
-    kept = Path(str(FIRST).format(language=app.config.language[:2]))
+    """Puts the first screen into its page as it stands when nothing was touched."""
+    kept = first_screen(CHOSEN["language"])
     if "<vit-first" in context.get("body", "") and kept.exists():
         text = kept.read_text(encoding="utf-8")
         context["body"] = re.sub(

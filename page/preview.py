@@ -20,6 +20,7 @@ from page.edition import HAN
 from page.search import text_of
 from page.theme import change_pages
 from page.words import t
+from vitworkshop.words import CHOSEN
 
 STATIC = Path(__file__).resolve().parents[1] / "book" / "_static"
 DESCRIPTIONS = {
@@ -56,10 +57,15 @@ def describe(app, pagename: str, doctree) -> str:
     )
 
 
+def cover(language: str) -> Path:
+    """The first screen as a picture, in a language."""
+    return STATIC / f"cover-{language}.png"
+
+
 def still(language: str) -> Path:
-    """The picture that a link shows, in a language, "en" or "zh"."""
-    own = STATIC / f"cover-{language}.png"
-    return own if own.is_file() else STATIC / "cover-en.png"
+    """The picture that a link shows: in a language, or in English."""
+    own = cover(language)
+    return own if own.is_file() else cover("en")
 
 
 def introduce(app, pagename: str, templatename: str, context: dict, doctree) -> None:
@@ -69,7 +75,7 @@ def introduce(app, pagename: str, templatename: str, context: dict, doctree) -> 
     if context.get("title") == book:
         context["docstitle"] = ""
     says = describe(app, pagename, doctree)
-    picture = still("zh" if app.config.language == "zh_CN" else "en")
+    picture = still(CHOSEN["language"])
     with Image.open(picture) as shown:
         width, height = shown.size
     file = f"_static/{picture.name}"

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 
 from PIL import Image
 
 from page.browser import HTML, chromium, launched
-from page.explorers import FIRST, ROOMS, STILLS
+from page.edition import known, place
+from page.explorers import ROOMS, STILLS, first_screen
+from page.preview import cover
 
 PAGES = {  # the explorer's picture: its page, and which of the page's explorers it is
     "way": ("way", "vit-way"),
@@ -88,8 +89,8 @@ COVER = """
 
 def keep_first(browser) -> None:
     """The first screen as it stands when nothing was touched, and the picture for previews, of each built language."""
-    for language, folder in (("en", "."), ("zh", "zh")):
-        page = HTML / folder / "book" / "intro.html"
+    for language in known():
+        page = HTML / place(language) / "book" / "intro.html"
         if not page.exists():
             continue
         tab = browser.new_page(
@@ -99,11 +100,10 @@ def keep_first(browser) -> None:
         tab.locator("vit-first[data-ready=yes]").wait_for()
         tab.wait_for_timeout(1000)  # bars grow
         kept = tab.locator("vit-first").evaluate(KEEP)
-        path = Path(str(FIRST).format(language=language))
-        path.write_text(f"{kept}\n", encoding="utf-8")
+        first_screen(language).write_text(f"{kept}\n", encoding="utf-8")
         tab.add_style_tag(content=COVER)
-        cover = Image.open(io.BytesIO(tab.screenshot())).quantize(256)
-        cover.save(STILLS.parents[1] / f"cover-{language}.png", optimize=True)
+        picture = Image.open(io.BytesIO(tab.screenshot())).quantize(256)
+        picture.save(cover(language), optimize=True)
 
 
 def main() -> None:

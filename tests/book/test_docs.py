@@ -6,7 +6,6 @@ import random
 import re
 import shlex
 from functools import cache
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ from pages import AROUND, CHAPTERS, PAGES, ROOT, prose
 import vitlib as vl
 from classroom.__main__ import _parser as _classroom
 from page.address import MODEL, PICTURE, state_address
-from page.explorers import FIRST
+from page.explorers import first_screen
 from vitlib.data.dataset import resize_images
 from vitlib.data.photos import PICTURES
 from vitlib.train.recipe import RECIPES
@@ -204,7 +203,7 @@ def test_the_first_model_names_rightly_each_sample_of_a_class(numbers):
 def test_the_first_page_and_the_lab_name_the_classes():
     *names, last = vl.CIFAR10_CLASSES
     assert f"{', '.join(names)} and {last}" in " ".join(TEXT["lab.md"].split())
-    first = Path(str(FIRST).format(language="en")).read_text(encoding="utf-8")
+    first = first_screen("en").read_text(encoding="utf-8")
     assert re.findall(r"<dt>(\w+)</dt>", first) == [*vl.CIFAR10_CLASSES]
 
 

@@ -156,6 +156,48 @@
     return [...new Set(places)];
   }
 
+  /* Strokes over an n x n picture: one begins in `area` where `begins(event)` says so, and once it has left its first place,
+     `rub(places, stroke)` gets what it passes. Its click presses nothing. */
+  function onStrokes(node, n, area, begins, rub, whileHere) {
+    let stroke = null; // where it is, its first place, whether it has left it
+    const end = () => {
+      const ended = stroke;
+      setTimeout(() => { if (stroke === ended) stroke = null; }, 50); // after its click
+    };
+    area.addEventListener("pointerdown", (event) => {
+      const at = pointer(event, node), yes = !event.button && event.isPrimary && begins(event);
+      stroke = yes ? { at, first: passed(at, at, n)[0], moved: false } : null;
+    });
+    addEventListener("pointermove", (event) => {
+      if (!stroke || !event.buttons) return;
+      const at = pointer(event, node), path = passed(stroke.at, at, n);
+      if (!stroke.moved && path.every((i) => i === stroke.first)) return; // still a press
+      Object.assign(stroke, { at, moved: true });
+      getSelection().empty();
+      if (path.length) rub(path, stroke);
+    }, whileHere);
+    addEventListener("pointerup", end, whileHere);
+    addEventListener("pointercancel", end, whileHere);
+    node.addEventListener("click", (event) => {
+      if (stroke?.moved && event.detail) event.stopPropagation(); // a key's click has no detail
+    }, true);
+    node.addEventListener("contextmenu", (event) => { if (stroke) event.preventDefault(); }); // a finger that rests
+  }
+
+  /* A picture (3, size, size) with the patch of place order[to] in place `to`, some places grey. */
+  function patched(bytes, size, P, painted, order = range((size / P) ** 2)) {
+    const n = size / P, made = new Uint8Array(bytes.length);
+    const start = (i, c, p1) => (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
+    order.forEach((from, to) => {
+      for (let c = 0; c < 3; c++)
+        for (let p1 = 0; p1 < P; p1++) {
+          const at = start(from, c, p1), row = bytes.subarray(at, at + P);
+          made.set(painted.includes(to) ? row.map(() => 128) : row, start(to, c, p1));
+        }
+    });
+    return made;
+  }
+
   const button = (label, onclick) => h("button", { type: "button", onclick }, label);
   const setPressed = (one, yes) => one.setAttribute("aria-pressed", yes);
   const select = (label, names, onchange) =>
@@ -431,7 +473,7 @@
 
   window.vitExplorer = {
     VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, decoded, files, folded, grid, h, keeps, large,
-    linked, note, onArrows, paint, pair, passed, percent, place, pointer, range, sample, save, select, sentences, setPressed,
+    linked, note, onArrows, onStrokes, paint, pair, patched, percent, place, pointer, range, sample, save, select, sentences, setPressed,
     sides, slider, squares, terms, title, upper, working, written,
   };
 })();

@@ -18,6 +18,7 @@
     return made;
   }
 
+  const whole = (p) => `${Math.round(100 * p)}\u00a0%`;
   const shades = (name) => range(SHADES).map((k) => s("path", { class: name, opacity: (k + 1) / SHADES }));
 
   /* n squares as one path a shade: `shade(i)` is that of square i, from 0 (none) to 1; `square(i)` its "M … z". */
@@ -37,7 +38,7 @@
     const row = (i) => Math.floor(i / n), col = (i) => i % n, cell = (i) => box(col(i), row(i), 1, 1);
     const lines = range(n - 1).map((k) => `M0 ${k + 1}h${n}M${k + 1} 0v${n}`).join("");
     const squared = { viewBox: `0 0 ${n} ${n}`, "aria-hidden": "true" };
-    const frame = (...name) => s("rect", { class: name, width: 1, height: 1 });
+    const frame = (name) => s("rect", { class: name, width: 1, height: 1 });
 
     // The photograph, as small as the model gets it, what is dark, and the curves
     const small = h("canvas", { class: "small", "aria-hidden": "true" }), dark = shades("dark"), grey = s("path", { class: "grey" });
@@ -116,7 +117,8 @@
     function drawTokens() {
       const { patch } = first.state, numbers = first.result.tokens.subarray(first.depth * T * D, (first.depth + 1) * T * D);
       const most = 2.2 * Math.sqrt(numbers.reduce((sum, v) => sum + v * v, 0) / numbers.length);
-      const every = Math.floor(D / ROWS), at = (i) => numbers[Math.floor(i / ROWS) * D + (i % ROWS) * every + every / 2] / most;
+      const every = Math.floor(D / ROWS), middle = Math.floor(every / 2);
+      const at = (i) => numbers[Math.floor(i / ROWS) * D + (i % ROWS) * every + middle] / most;
       const square = (i) => box(x(Math.floor(i / ROWS)), (TABLE + (i % ROWS) * high).toFixed(1), 0.86, (high - 1).toFixed(1));
       fill(above, T * ROWS, (i) => clamp(at(i), 0, 1), square);
       fill(below, T * ROWS, (i) => clamp(-at(i), 0, 1), square);
@@ -177,8 +179,6 @@
       drawAnswer();
     } };
   }
-
-  const whole = (p) => `${Math.round(100 * p)}\u00a0%`;
 
   window.vitFirstDrawing = drawing;
 })();

@@ -8,31 +8,30 @@ window.vit.script("first-drawing.js").then(() => {
   "use strict";
 
   const {
-    VitExplorer, argmax, button, copied, grid, h, passed, percent, place, pointer, range, sample, sentences, setPressed,
+    VitExplorer, argmax, button, copied, grid, h, onStrokes, patched, percent, place, range, sample, sentences, setPressed,
   } = window.vitExplorer;
   const STILL = matchMedia("(prefers-reduced-motion: reduce)");
   const STOPS = [t("Photo"), t("Patches"), t("Tokens"), t("Reads"), t("Blocks"), t("Answer")];
   const TOKENS = 2, READS = 3, BLOCKS = 4;
   const PAUSES = [1900, 2300, 4000, 2900, 3300]; // milliseconds of Play at a stop; the last is the end
   const FLIGHT = 2600, SEARCH = 400; // milliseconds: of the patches to their tokens, between patches of a search
-  const GREY = 128;
 
   class VitFirst extends VitExplorer {
     static style = `:host([data-ready="yes"]) slot { display: contents; }`; // the view stands in the page itself
 
     async build() {
       this.still = this.querySelector("img.still") ?? h("img", { class: "still", alt: "" });
-      await Promise.all([this.loadModel(), ...["samples.js", "pictures.js", `turns-${this.getAttribute("model") ?? window.vit.first.model}.js`]
-        .map(window.vit.script)]);
+      const model = this.loadModel(); // it has its name at once
+      await Promise.all([model, ...["samples.js", "pictures.js", `turns-${this.name}.js`].map(window.vit.script)]);
       if (this.readsCls) throw new Error("expected a model whose head reads the mean of the patches");
       const D = this.model.config.embed_dim, { n, N, L } = this;
       Object.assign(this, { D, T: 1 + N, last: STOPS.length - 1, bests: {} });
       this.grid = grid(n, t("The picture: {n} by {n} patches", { n }), (i) => this.press(i), (i) => this.follow(i));
       this.grid.canvas.remove();
-      this.rubbing();
+      onStrokes(this.grid.node, n, this.grid.node, () => true, (path, stroke) => this.rub(path, stroke), this.whileHere);
       this.drawing = window.vitFirstDrawing(this);
       this.says = h("p", { class: "says" });
-      this.play = button("", () => (this.playing ? this.pause() : this.start()));
+      this.play = button("", () => (this.playing ? this.halt(this.stop, this.state.depth) : this.start()));
       this.play.className = "play";
       this.stops = STOPS.map((name, stop) => button(name, () => this.halt(stop)));
       const scrub = h("div", { class: "scrub" }, this.play, h("ol", { "aria-label": t("Stops") }, this.stops.map((one) => h("li", {}, one))));
@@ -85,7 +84,7 @@ window.vit.script("first-drawing.js").then(() => {
         await window.vit.script("photos.js");
         if (mine !== this.asked) return;
         const file = window.vitPhotos[name];
-        Object.assign(this.still, { src: file ? `data:image/webp;base64,${file}` : "" });
+        this.still.src = file ? `data:image/webp;base64,${file}` : "";
         this.still.dataset.of = name;
       }
     }
@@ -94,14 +93,7 @@ window.vit.script("first-drawing.js").then(() => {
 
     /* The picture with some patches grey, as the model gets it. */
     greyed(painted) {
-      const { size, P, n } = this, seen = this.bytes.slice();
-      for (const i of painted)
-        for (let c = 0; c < 3; c++)
-          for (let p = 0; p < P; p++) {
-            const start = (c * size + Math.floor(i / n) * P + p) * size + (i % n) * P;
-            seen.fill(GREY, start, start + P);
-          }
-      return seen;
+      return patched(this.bytes, this.size, this.P, painted);
     }
 
     pass(seen) {
@@ -178,29 +170,10 @@ window.vit.script("first-drawing.js").then(() => {
       this.halt(this.last);
     }
 
-    /* A pointer that is down and moves makes grey what it passes, or takes grey away, as it has begun; or is followed. */
-    rubbing() {
-      const { node } = this.grid;
-      let stroke = null; // where it is, whether it makes grey, whether it has left its first patch
-      node.addEventListener("pointerdown", (event) => {
-        if (!event.isPrimary || event.button) return;
-        const at = pointer(event, node), [first] = passed(at, at, this.n);
-        stroke = { at, grey: !this.state.painted.includes(first), moved: false };
-      });
-      addEventListener("pointermove", (event) => {
-        if (!stroke || !event.buttons) return;
-        const at = pointer(event, node), path = passed(stroke.at, at, this.n);
-        stroke.moved ||= path.length > 1;
-        stroke.at = at;
-        if (stroke.moved && path.length) this.rub(path, stroke.grey);
-      }, this.whileHere);
-      for (const name of ["pointerup", "pointercancel"])
-        addEventListener(name, () => setTimeout(() => { stroke = null; }), this.whileHere); // after its click
-      node.addEventListener("click", (event) => { if (stroke?.moved) event.stopPropagation(); }, true);
-    }
-
-    rub(path, grey) {
-      const { painted } = this.state, patch = path.at(-1), some = path.filter((i) => painted.includes(i) !== grey);
+    /* What a stroke passes becomes grey, or is grey no more, as it has begun; or it is followed. */
+    rub(path, stroke) {
+      const { painted } = this.state, grey = (stroke.grey ??= !painted.includes(stroke.first));
+      const patch = path.at(-1), some = path.filter((i) => painted.includes(i) !== grey);
       if (!this.paints) this.follow(patch);
       else if (some.length)
         this.set({ patch, stop: this.last, painted: grey ? [...painted, ...some] : painted.filter((i) => !some.includes(i)) });
@@ -225,15 +198,14 @@ window.vit.script("first-drawing.js").then(() => {
       if (flies) this.drawing.fly(FLIGHT);
     }
 
-    halt(stop) {
+    halt(stop, depth) {
       this.pause();
-      this.go(stop);
+      this.go(stop, depth);
     }
 
     pause() {
       clearTimeout(this.playing);
       this.playing = null;
-      if (this.state) this.draw();
     }
 
     // The dare
@@ -242,8 +214,8 @@ window.vit.script("first-drawing.js").then(() => {
     async search(painted) {
       this.paints = true;
       this.pause();
-      this.set({ painted, helped: true, stop: this.last });
-      const mine = (this.searching = this.state);
+      const mine = (this.state = this.searching = { ...this.state, painted, helped: true, stop: this.last });
+      this.look();
       this.draw();
       if (this.turned) this.turns = painted;
       if (this.turned || painted.length === this.N) return this.set({});
@@ -334,8 +306,7 @@ window.vit.script("first-drawing.js").then(() => {
     draw() {
       const { bests, picture, stop, last, state: { painted, helped } } = this;
       if (this.turned && !helped) bests[picture] = Math.min(painted.length, bests[picture] ?? painted.length);
-      Object.assign(this.view?.dataset ?? {}, { stop, playing: Boolean(this.playing) });
-      if (!this.view) return;
+      this.view.dataset.stop = stop;
       this.drawing.draw();
       this.view.classList.toggle("own", !window.vitSamples[picture]);
       this.view.classList.toggle("paints", Boolean(this.paints));

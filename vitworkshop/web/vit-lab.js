@@ -7,8 +7,8 @@
   "use strict";
 
   const {
-    VitExplorer, argmax, bars, button, byLength, clauses, copied, folded, grid, h, keeps, linked, note, paint, passed, percent,
-    place, pointer, range, sample, sentences, setPressed, sides,
+    VitExplorer, argmax, bars, button, byLength, clauses, copied, folded, grid, h, keeps, linked, note, onStrokes,
+    paint, patched, percent, place, range, sample, sentences, setPressed, sides,
   } = window.vitExplorer;
 
   const RUB = matchMedia("(pointer: coarse)").matches ? t("Tap or stroke") : t("Click or drag");
@@ -126,16 +126,7 @@
 
     /* The forward pass on the picture in a state: its patches in their order, some of them grey. */
     look({ order, painted, positions, removed, heads } = this.state) {
-      const { size, P, n, bytes } = this;
-      this.shown = new Uint8Array(bytes.length);
-      order.forEach((from, to) => {
-        const start = (i, c, p1) => (c * size + Math.floor(i / n) * P + p1) * size + (i % n) * P;
-        for (let c = 0; c < 3; c++)
-          for (let p1 = 0; p1 < P; p1++) {
-            const at = start(from, c, p1), row = bytes.subarray(at, at + P);
-            this.shown.set(painted.includes(to) ? row.map(() => 128) : row, start(to, c, p1));
-          }
-      });
+      this.shown = patched(this.bytes, this.size, this.P, painted, order);
       const pixels = window.vitPictures.standardise(this.shown, this.recipe);
       return this.pass(pixels, { positions, remove: removed, heads });
     }
@@ -232,33 +223,14 @@
        lab, a finger on the picture: beside it a swipe scrolls the page. */
     rubbing() {
       const { node } = this.grid;
-      let stroke = null; // where it is, and what it has rubbed out
-      const end = () => {
-        const ended = stroke;
-        setTimeout(() => { if (stroke === ended) stroke = null; }, 50); // after its click
-      };
-      this.view.addEventListener("pointerdown", (event) => {
-        const { button: which, isPrimary, pointerType, target } = event;
-        const beside = pointerType !== "touch" && !target.closest("button, details, input, select");
-        const begins = this.erases && !which && isPrimary && (node.contains(target) || beside);
-        stroke = begins ? { at: pointer(event, node), done: new Set() } : null;
-      });
-      addEventListener("pointermove", (event) => {
-        if (!stroke || !event.buttons) return;
-        const { at, done } = stroke, to = pointer(event, node), path = passed(at, to, this.n), keep = !done.size;
-        if (keep && path.every((i) => i === passed(at, at, this.n)[0])) return; // still a press
-        stroke.at = to;
-        getSelection().empty();
+      const begins = ({ pointerType, target }) => this.erases
+        && (node.contains(target) || (pointerType !== "touch" && !target.closest("button, details, input, select")));
+      onStrokes(node, this.n, this.view, begins, (path, stroke) => {
+        const done = (stroke.done ??= new Set()), keep = !done.size;
         if (path.every((i) => done.has(i))) return;
         path.forEach((i) => done.add(i));
         this.set({ [this.erased]: [...new Set([...this.state[this.erased], ...done])] }, { keep });
       }, this.whileHere);
-      addEventListener("pointerup", end, this.whileHere);
-      addEventListener("pointercancel", end, this.whileHere);
-      node.addEventListener("click", (event) => {
-        if (stroke?.done.size && event.detail) event.stopPropagation(); // a key's click has no detail
-      }, true);
-      node.addEventListener("contextmenu", (event) => { if (stroke) event.preventDefault(); }); // a finger that rests
     }
 
     toolbox() {
