@@ -191,9 +191,8 @@ def main(arguments: list[str]) -> int:
 
 def use_address(app, config) -> None:
     """Shows buttons that lead to the repository and to Colab, once the book has an address."""
-    from page.edition import (
-        place,
-    )  # here: tests may import no package before their hook
+    # here: tests may import no package before their hook
+    from page.edition import place
     from vitworkshop.words import CHOSEN
 
     url, options = read_url(), config.html_theme_options

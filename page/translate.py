@@ -50,8 +50,8 @@ SAME = {  # what stands in both languages, as often
 }
 # English words that Chinese may write in digits
 COUNTED = (
-    "(?i)two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirty|forty|fifty|hundred|thousand|million|half"
-    "|twice|once|both|third|quarter|first|second|fourth|fifth|tenth|single|one|november"
+    r"(?i)\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirty|forty|fifty|hundred|thousand|million"
+    "|half|twice|once|both|third|quarter|first|second|fourth|fifth|tenth|single|one|november)"
 )
 CHANGED = {" ": "{}", "-": "[-{}-]", "+": "{{+{}+}}"}
 UNUSUAL = {
@@ -117,7 +117,7 @@ def check(path: Path) -> tuple[list[str], str]:
     english = hashed(path)
     wrong = [
         f"{each} {known[each][:24]!r}: {problem}"
-        for each in english.keys() & known.keys()
+        for each in filter(known.get, english)
         for problem in problems(english[each][1], known[each])
     ]
     prose = {each for each, (_, words) in english.items() if is_prose(words)}

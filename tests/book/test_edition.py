@@ -68,6 +68,11 @@ def test_what_a_translation_loses_is_named(right, wrong):
     )
 
 
+def test_a_number_in_chinese_is_one_in_english_not_a_part_of_a_word():
+    assert not translate.problems("Eight weights.", "8 个权重。")
+    assert translate.problems("Its weights.", "它的 8 个权重。")
+
+
 def test_what_changed_in_english_is_shown_in_english():
     known = {edition.digest(EN): ZH}
     assert edition.translated(f"{EN}\n\n$$x$$", known) == f"{ZH}\n\n$$x$$"
