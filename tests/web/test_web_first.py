@@ -1,5 +1,7 @@
 """The first screen by mouse, finger, keyboard and link, in headless Chromium; what it shows is what vitlib computes."""
 
+import re
+
 import pytest
 import torch
 from browsing import needs_browser
@@ -12,7 +14,7 @@ pytestmark = [*needs_browser, pytest.mark.sampled(3, "first")]
 MODEL, CARD = tiny_model("tiny", global_pool="avg", depth=3)
 MODEL = MODEL.half().float()
 CAT = vl.sample_image("cat", 32)
-BODY = '<vit-first model="tiny" pictures="cat,dog,coffee"></vit-first>'
+BODY = '<vit-first model="tiny" pictures="cat,dog,coffee,ship"></vit-first>'
 GREY = [3, 4, 11]
 
 
@@ -35,9 +37,9 @@ def press(tab, name: str) -> None:
     tab.get_by_role("button", name=name, exact=True).click()
 
 
-def greyed(places) -> torch.Tensor:
-    """The cat, some patches grey, as the model gets it."""
-    image = CAT.clone()
+def greyed(places, picture: str = "cat") -> torch.Tensor:
+    """A picture, some patches grey, as the model gets it."""
+    image = vl.sample_image(picture, 32)
     for row, column in (divmod(place, 8) for place in places):
         image[:, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4] = 128
     return vl.normalize(image[None])
@@ -60,6 +62,23 @@ def test_bars_and_curves_are_the_models(first):
         assert [row * 8 + column for row, column in ends[-3:]] == wanted
 
 
+def test_columns_are_the_tokens_numbers(first):
+    """Where a square is drawn for a number above zero or below; the nearest to it are left white."""
+    tokens = vl.trace(MODEL, greyed([]))["blocks.2"][
+        0
+    ]  # (T, 12): every number is drawn
+    shades = (tokens / (2.2 * tokens.square().mean().sqrt()) * 8).round()
+    for name, wanted in (("above", shades > 0), ("below", shades < 0)):
+        paths = run(
+            first,
+            "[...e.querySelectorAll('.' + a[0])].map(one => one.getAttribute('d'))",
+            name,
+        )
+        places = re.findall(r"M(\S+) (\S+?)h", "".join(paths))
+        drawn = {(int(float(x)), round((float(y) - 53) / 5.75)) for x, y in places}
+        assert len(drawn ^ {*map(tuple, wanted.nonzero().tolist())}) <= 4
+
+
 def test_what_it_says_of_a_patch_is_so(first):
     first.get_by_label("row 2, column 4").hover()
     trace = vl.trace(MODEL, greyed([]))
@@ -76,11 +95,20 @@ def test_what_it_says_of_a_patch_is_so(first):
     )
 
 
-def test_why_an_answer_turned_is_counted_from_the_tokens(first):
+@pytest.mark.parametrize(
+    ("picture", "turns", "others_turned"),
+    [
+        ("cat", turning_patches(MODEL, CAT), False),
+        ("ship", [1, 2, 10, 15, 33, 47, 58, 63], True),
+    ],
+)
+def test_why_an_answer_turned_is_counted_from_the_tokens(
+    first, picture, turns, others_turned
+):
     """The untouched tokens with the grey ones' rows in them: what the head says then is what the sentence says."""
-    turns = turning_patches(MODEL, CAT)
+    press(first, picture)
     run(first, "e.set({painted: a[0]})", turns)
-    was, now = (vl.trace(MODEL, greyed(places)) for places in ([], turns))
+    was, now = (vl.trace(MODEL, greyed(places, picture)) for places in ([], turns))
     mixed = was["blocks.2"][0].clone()
     rows = [1 + place for place in turns]
     mixed[rows] = now["blocks.2"][0, rows]
@@ -88,16 +116,17 @@ def test_why_an_answer_turned_is_counted_from_the_tokens(first):
     names = run(first, "e.model.classes")
     before, after = (names[one["head"].argmax()] for one in (was, now))
     text = says(first)
-    assert f"it says {after}" in text
-    if alone.argmax() == was["head"].argmax():
-        votes = MODEL.head(MODEL.norm(now["blocks.2"][0]))[1:].argmax(-1)
-        others = [i for i in range(64) if i not in turns]
-        count = sum(names[votes[i]] == after for i in others)
-        still = sum(names[votes[i]] == before for i in others)
-        assert f"it would say {before}" in text
-        assert f"{count} now vote {after}, {still} still {before}" in text
-    else:
+    assert f"it says {after}" in text and before != after
+    assert (alone.argmax() == was["head"].argmax()) == others_turned
+    if not others_turned:
         assert "Their own votes turn it" in text
+        return
+    votes = MODEL.head(MODEL.norm(now["blocks.2"][0]))[1:].argmax(-1)
+    others = [i for i in range(64) if i not in turns]
+    count = sum(names[votes[i]] == after for i in others)
+    still = sum(names[votes[i]] == before for i in others)
+    assert f"it would say {before}" in text
+    assert f"{count} now vote {after}, {still} still {before}" in text
 
 
 def test_the_search_in_the_page_is_the_packages(first):
