@@ -162,11 +162,19 @@ def test_a_dare_is_won_and_handed_on_and_so_is_a_defeat(first, address):
         ("dog", "In goes a photograph"),
         ("constructor-3", "In goes a photograph"),
         ("cat-<b>", "In goes a photograph"),
+        ("cat-0", "In goes a photograph"),
+        ("cat-65", "In goes a photograph"),
     ):
         first.goto("about:blank")
         first.goto(f"{address}#dare={mark}")
         first.wait_for_selector("vit-first[data-ready]")
         assert wanted in says(first), mark
+    first.evaluate("location.hash = '#dare=dog-3'")  # on the page already
+    first.get_by_text("A friend needed 3").wait_for()
+    run(first, "e.set({painted: [1]})")
+    first.evaluate("location.hash = '#elsewhere'")
+    first.wait_for_timeout(100)
+    assert run(first, "e.state.painted") == [1] and run(first, "e.picture") == "dog"
 
 
 def test_the_film_has_six_stops_in_fifteen_seconds_and_moves_no_button(

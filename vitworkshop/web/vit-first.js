@@ -52,16 +52,17 @@ window.vit.script("first-drawing.js").then(() => {
       this.view.append(photo, maps, answer, tokens, column, scrub, this.says, h("div", { class: "hands" }, tools, picker), this.status, this.spoken);
       this.querySelector(".first")?.remove();
       this.append(this.view);
-      const [picture, needed] = this.challenge();
-      this.friend = needed && { picture, needed };
-      this.show(picture, sample(picture));
-      if (this.friend) this.use(true);
+      this.begin();
+      addEventListener("hashchange", () => { if (location.hash.startsWith("#dare=")) this.begin(); }, this.whileHere);
     }
 
-    /* What the page's link dares: a picture, and how many patches a friend has needed, 0 if none. */
-    challenge() {
-      const [, picture, needed = 0] = location.hash.match(/^#dare=(\w+?)(?:-(\d{1,2}))?$/) ?? [];
-      return Object.hasOwn(window.vitSamples, picture) ? [picture, +needed] : [this.firstPicture, 0];
+    /* With what the page's link dares: a picture, and how many patches a friend has needed; else with the first picture. */
+    begin() {
+      const [, named, needed] = location.hash.match(/^#dare=(\w+?)(?:-([1-9]\d?))?$/) ?? [];
+      const picture = Object.hasOwn(window.vitSamples, named) ? named : this.firstPicture;
+      this.friend = picture === named && needed <= this.N ? { picture, needed } : null;
+      this.show(picture, sample(picture));
+      if (this.friend) this.use(true);
     }
 
     take(bytes, name) {
@@ -275,7 +276,7 @@ window.vit.script("first-drawing.js").then(() => {
       ][stop]();
       if (k) return this.tellGrey(k, answer, whole);
       const remark = this.remark(this.picture, probs);
-      if (this.paints) return sentences(remark, this.begin());
+      if (this.paints) return sentences(remark, this.ask());
       if (!this.touched) return sentences(remark, t("In goes a photograph, as {N} patches; in {L} blocks they read each other; out comes {answer}, "
         + "{share}. Touch a patch: curves show what it reads in block {l}. Or paint some grey: does it change its mind?", {
         N, L, answer, share: whole, l: shown + 1 }));
@@ -294,7 +295,7 @@ window.vit.script("first-drawing.js").then(() => {
         mine, this.why());
     }
 
-    begin() {
+    ask() {
       const { friend, picture, turns } = this;
       return friend?.picture === picture ? t("A friend needed {needed} grey patches to change its mind. Can you?", friend)
         : turns ? t("Paint patches grey until it changes its mind: {few} are enough. Which?", { few: turns.length })
