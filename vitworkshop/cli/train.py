@@ -30,7 +30,7 @@ from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrai
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.cli.pictures import load_split
 from vitworkshop.cli.predict import MODEL
-from vitworkshop.cli.weights import add_weights, described, find_weights, open_weights
+from vitworkshop.cli.weights import add_assume, assumed, described
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _PASSES = 100  # at most for that, where a trained model goes on
@@ -73,9 +73,9 @@ def configure(commands) -> None:
         "command goes on where it was; its folder then holds what `train` leaves.",
         epilog="example: python -m vitlib finetune cifar10-photo --data pets --img-size 48",
     )
-    text = "; or a file of weights from timm, transformers, torchvision, DINO, DeiT, MAE or Google"
+    text = "; or the file of a ViT that others published (python -m vitlib look lists which)"
     p.add_argument("model", metavar="NAME", help=MODEL + text)
-    add_weights(p)
+    add_assume(p)
     _add_training(p, "auto", "<data>-from-<model>")
     p.set_defaults(run=_finetune)
 
@@ -161,21 +161,8 @@ def _finetune(args: argparse.Namespace) -> None:
 
 def _start_of(args: argparse.Namespace) -> tuple[VisionTransformer | ResNet, str, str]:
     """A model, its name, and what is to be said of it; a file that has no card holds others' weights."""
-    path = find_weights(args.model)
-    if path.is_file() and not path.with_suffix(".json").is_file():
-        model, told = open_weights(args, path, needs_mean=True)
-        name = (
-            path.resolve().parent.name
-            if path.stem in ("model", "pytorch_model")
-            else path.stem
-        )
-        return model, printable(name), described(path, model.cfg, told)
-    if args.heads or args.mean_std:
-        raise ValueError(
-            f"--heads and --mean-std are for files of others' weights, {args.model} is none"
-        )
-    model, its = load_pretrained(args.model)
-    return model, its["name"], ""
+    model, card = load_pretrained(args.model, **assumed(args))
+    return model, card["name"], "\n".join(described(card) if "library" in card else [])
 
 
 def _changes(args: argparse.Namespace) -> dict:
