@@ -179,7 +179,7 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     said = capsys.readouterr().out
     words = "num_heads=3 act=gelu norm_eps=1e-06 mean_std=half global_pool=token"
     assert f"assumed, as nothing tells it: {words} (--assume" in said
-    assert f"\nrocket.png:\n" in said
+    assert "\nrocket.png:\n" in said
     assert f"class {told[0][0]}  {told[0][1]}\n" in said
     assert all(str(out / one) in said for one in ("attention.png", "answers.json"))
 

@@ -74,15 +74,15 @@ def load_weights(
     return found.library
 
 
-def open_vit(path: str | Path, **said: Any) -> tuple[VisionTransformer, Found, str]:
-    """The ViT in a file that others made, for pictures of `normalize` with its defaults; what it is; whose names."""
+def open_vit(path: str | Path, **said: Any) -> tuple[VisionTransformer, Found, Weights]:
+    """The ViT in a file that others made, for pictures of `normalize` with its defaults; what it is; how it lay there."""
     found = find_vit(read_weights(path))
     check_parts([*found.state, *found.beside], found.library)
     width = sizes_of(found.state).get("embed_dim")
     what = family_of(found, beside(path, width), **said)
     model = VisionTransformer(what.config).eval()
     _load(model, found, bool(what.config.num_classes), None, what.mean, what.std)
-    return model, what, found.library
+    return model, what, found
 
 
 def _load(

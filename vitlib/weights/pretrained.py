@@ -24,6 +24,7 @@ from vitlib.model.vit import MODELS, VisionTransformer, build_model
 from vitlib.tensors import check_finite
 from vitlib.weights.files import IN_FOLDERS, INDEX, INDEXES, READ, find_weights
 from vitlib.weights.foreign import open_vit
+from vitlib.weights.names import some
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
 
@@ -63,7 +64,7 @@ def load_pretrained(
 
     Source: chapter 09; chapter 16 for others' weights.
     """
-    if Path(folder) == RESULTS and _is_others(path := Path(name).expanduser()):
+    if Path(folder) == RESULTS and is_others(path := Path(name).expanduser()):
         return _load_others(path, assume)
     if assume:
         names = ", ".join(assume)
@@ -107,7 +108,7 @@ def load_pretrained(
     return model.eval(), card
 
 
-def _is_others(path: Path) -> bool:
+def is_others(path: Path) -> bool:
     """Whether weights lie there, as a file or in a folder, that have no card."""
     if path.is_dir():
         named = any((path / name).is_file() for name in (*IN_FOLDERS, *INDEXES))
@@ -121,19 +122,20 @@ def _has_weights(folder: Path) -> bool:
 
 def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer, dict]:
     """The ViT in a file that others made, and what is known of it in place of a card."""
-    model, what, library = open_vit(path, **assume)
+    model, what, found = open_vit(path, **assume)
     file = find_weights(path)
     is_usual = file.name.removesuffix(INDEX) in IN_FOLDERS
     name = file.resolve().parent.name if is_usual else file.name.partition(".")[0]
     card = {
         "name": printable(name),
         "config": asdict(what.config),
-        "library": library,
+        "library": found.library,
         "family": what.family,
         "mean": what.mean,
         "std": what.std,
         "assumed": what.assumed,
         "projects": what.projects,
+        "ignored": some(found.beside) if found.beside else "",
     }
     return model, card | ({"classes": what.classes} if what.classes else {})
 

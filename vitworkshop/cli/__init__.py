@@ -12,7 +12,7 @@ import warnings
 from vitlib.evidence import COMMAND, VERSION
 from vitlib.files import printable
 from vitlib.train.parallel import launcher
-from vitworkshop.cli import data, predict, pretrained, study, train
+from vitworkshop.cli import data, look, predict, pretrained, study, train
 from vitworkshop.cli.options import Parser
 
 __all__ = ["main"]
@@ -80,6 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"vitlib {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for module in (train, predict, study, data, pretrained):
+    for module in (look, train, predict, study, data, pretrained):
         module.configure(commands)
     return parser
