@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from vitlib.checks import checked
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, matmul_peak, pick_device
 from vitlib.evidence import provenance
+from vitlib.files import is_watched
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.patches import PatchDrop
 from vitlib.model.vit import MODELS
@@ -280,7 +280,7 @@ class Trainer:
         """The progress bar of an epoch of which some steps are done."""
         from tqdm import tqdm
 
-        hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        hidden = not (progress and is_watched())
         how = {"unit": "step", "leave": False, "disable": hidden, "mininterval": 0.5}
         name = f"epoch {epoch + 1}/{self.recipe.epochs}"
         return tqdm(total=self.epoch_steps, initial=done, desc=name, **how)
