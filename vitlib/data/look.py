@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 
+from vitlib.checks import check_between
 from vitlib.data.dataset import Dataset, held_out
 
 _SHOWN = 3  # pairs of copies in a sentence
@@ -97,6 +98,7 @@ def hold_out_apart(
 
     The marks are the pictures' `fingerprints`.
     """
+    check_between("n", n, 1, len(data) - 1)
     first: dict[bytes, int] = {}
     firsts = [first.setdefault(mark, i) for i, mark in enumerate(marks)]
     places = torch.tensor([*first.values()])  # of one copy of each picture

@@ -58,7 +58,7 @@ def train_model(
 
     The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
     on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
-    Ctrl-C finishes the step, saves and raises `Stopped`; a second one interrupts at once.
+    Ctrl-C or SIGTERM finishes the step, saves and raises `Stopped`; a second one interrupts at once.
 
     Started by `torchrun`, its processes train one model together: each takes its share of every batch, and the
     first one writes; see `Ranks`.
@@ -85,7 +85,7 @@ def train_model(
         ValueError: If the data or `start` do not fit the model, the checkpoint is damaged or of another run, or the
             recipe says `compile` where torch.compile cannot.
         FloatingPointError: If the loss is no longer a number.
-        Stopped: After Ctrl-C.
+        Stopped: After Ctrl-C or SIGTERM.
         OSError: If a checkpoint cannot be written; the last one stays.
 
     Source: chapter 09.
@@ -239,7 +239,7 @@ class Trainer:
         return torch.randperm(len(self.images), generator=generator).to(self.device)
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
-        """Train to the end, or until the time is over or Ctrl-C; see `train_model`."""
+        """Train to the end, or until the time is over or a signal comes; see `train_model`."""
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices), polite_interrupt() as interrupted:
             began = self.clock = time.monotonic()
