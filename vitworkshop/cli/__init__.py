@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
         argv: The words after `python -m vitlib`; None takes them from the command line.
 
     Returns:
-        The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C.
+        The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C or SIGTERM.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(

@@ -15,6 +15,7 @@ from torch import nn
 
 from vitlib.checks import check_choice, check_name
 from vitlib.data.dataset import Dataset, load_dataset
+from vitlib.data.look import also_in, fingerprints, hold_out_apart, look
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.files import lock, printable
@@ -218,6 +219,8 @@ def load_task(
     )
     counted = ", ".join(f"{name} {n:,}" for name, n in counts)
     print(printable(f"{train.label}: {counted}; held out to test: {held_out}"))
+    for said in look(train, test):
+        print(printable(f"{train.label}: {said}"))
     if limit is not None and limit < len(train):
         train = train.hold_out(limit)[1]
     return train, lambda: test, {"classes": list(train.classes), "test_split": held_out}
@@ -240,7 +243,7 @@ def _run(
         todo = dataclasses.replace(todo, name=args.name)
     held_out, val = args.holdout or (-(-len(train) // 10) if args.validate else 0), None
     if held_out:
-        train, val = train.hold_out(held_out)
+        train, val = hold_out_apart(train, held_out, fingerprints(train))
     if train.name == "folder":
         todo = dataclasses.replace(
             todo, data="folder", epochs=_enough(args, todo, len(train), start)
@@ -293,7 +296,10 @@ def _run(
     else:
         # float16: the number belongs to them
         weights = save_pretrained(model, {**card, "final": {}}, out)
-        final = read_test(weights, load_test(), args.device)
+        test = load_test()
+        final = read_test(weights, test, args.device)
+        if again := also_in(train, test):
+            final["trained_on"] = again
         said = (
             f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training"
         )
@@ -359,6 +365,8 @@ def _score(model: nn.Module, data: Dataset, part: str) -> dict:
 
 def _tell(said: str, final: dict, classes: Sequence[str]) -> None:
     """Print what was `said` of an accuracy and, where the card knows it, what stands beside it."""
+    if again := final.get("trained_on"):
+        said += f"; {again:,} of {final['n_test']:,} of these pictures were trained on"
     lines = [said]
     if "recall" in final:
         found = dict(zip(classes, final["recall"], strict=True))
