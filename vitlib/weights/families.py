@@ -29,7 +29,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         {"pos_embed": "rope_unit", "norm_eps": 1e-5, "mean_std": "imagenet"},
     ),
     "DINOv2": (
-        r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* (mask_token|patch:14|reg_token) )",
+        r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* (mask_token|patch:14|reg_token|place:\S*dinov2\S*) )",
         {"mean_std": "imagenet"},
     ),
     "DeiT III": (
