@@ -340,7 +340,11 @@ FLAT = torch.zeros(3, 6)
             {},
         ),
         (vl.intervene, "table of positions", {"pos_embed": "relative"}),
-        (vl.trace, "a model with act='gelu', got act='relu'; train", {"act": "relu"}),
+        (
+            vl.trace,
+            "cut by one matrix, and full attention, got patch_embed='stem'",
+            {"patch_embed": "stem"},
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(images, call, message, changes):

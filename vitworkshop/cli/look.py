@@ -53,9 +53,9 @@ def configure(commands) -> None:
     p = commands.add_parser(
         "look",
         help="say what a file or folder is, and the next command",
-        description="Say what a file or folder is: a ViT's weights, a picture, a folder of pictures, a run, what students\n"
-        "handed in; what of it is ignored, missing, repeated or assumed; and the next command. Without THING, list\n"
-        "what is read.",
+        description="Say what a file or folder is: a ViT's weights, a picture, a folder of pictures, a run, what\n"
+        "students handed in; what of it is ignored, missing, repeated or assumed; and the next command. Without\n"
+        "THING, list what is read.",
         epilog="example: python -m vitlib look dinov2.safetensors",
     )
     p.add_argument("thing", nargs="?", metavar="THING", help="a file or a folder")
@@ -66,12 +66,12 @@ def configure(commands) -> None:
 
 
 def _look(args: argparse.Namespace) -> None:
-    if args.thing is None:
-        print("\n".join(_readable()))
-    elif args.save is None:
+    if args.save is not None:
+        print("\n".join(_save(args)))
+    elif args.thing is not None:
         print(look(args.thing, **assumed(args)))
     else:
-        print("\n".join(_save(args)))
+        print("\n".join(_readable()))
 
 
 def _readable() -> list[str]:
