@@ -54,8 +54,8 @@ your teacher wants to hear how it was made before there are points.
 """
 
 
-MODEL = Task("A model", "", POINTS, 0)
-WORK = Homework(0, "Capstone", "a small ViT", "", POINTS, {"capstone": MODEL})
+TASKS = {"capstone": Task("A model", "", POINTS, 0)}
+WORK = Homework(0, "Capstone", "a small ViT", "", POINTS, TASKS)
 
 
 def grade_capstone(files: list[File], seed: int, people: Iterable[str]) -> Graded:

@@ -66,7 +66,7 @@ class Row:
     problem: str = ""
     name: str = ""
     file: str = ""  # what was handed in is called
-    same: str = ""  # a mark of what the cells hold
+    same: str = ""  # a mark of its code, without remarks
 
     @property
     def total(self) -> float:
@@ -135,9 +135,9 @@ def grade(
         try:
             with _ONE:
                 submission.read(work.number)
-            text = str(submission.cells).encode(errors="replace")
-            row.problem, row.same = submission.problem, hashlib.sha256(text).hexdigest()
+            row.problem = submission.problem
             answers = Answers(submission.cells, work)
+            row.same = digest(answers.bare)
             for key, task in work.tasks.items():
                 row.results[key] = _graded(
                     submission, answers, key, task, exercises.get(key), room
