@@ -8,7 +8,7 @@ import ast
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from classroom.homework import Homework
@@ -61,8 +61,9 @@ class Answers:
 
     def __init__(self, cells: list[Cell], work: Homework) -> None:
         self.cells = [*enumerate(cells, 1)]
-        # of all cells, without remarks
-        self.bare = _bare(text for kind, text in cells if kind == "code")
+        # the code of all cells, without remarks
+        codes = (_bare(text) for kind, text in cells if kind == "code")
+        self.bare = "\n".join(filter(None, codes))
         names = [task.name for task in work.tasks.values() if task.name]
         taken = re.compile("|".join(map(BOUND.format, names)), FORM)
         known = {_plain(text) for _, text in released(work)}
@@ -91,7 +92,7 @@ class Answers:
             twice = sum(len(bound.findall(text)) for _, text in places) > 1
             odd = f"{name} is defined more than once: the last counts" * twice
             cells = [(0, SET_UP), *cells]
-            return Found(cells, places[-1][1], odd, _bare(text for _, text in cells))
+            return Found(cells, places[-1][1], odd, self.bare)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
         beside = [
@@ -145,11 +146,6 @@ def _plain(text: str) -> str:
     return " ".join(OPEN.sub("", text).split())
 
 
-def _bare(cells: Iterable[str]) -> str:
-    """The code in cells, however it is spaced, without remarks."""
-    return "\n".join(filter(None, map(_without_remarks, cells)))
-
-
 class _NoRemarks(ast.NodeTransformer):
     """Leaves out statements that are constants, as docstrings are."""
 
@@ -157,8 +153,8 @@ class _NoRemarks(ast.NodeTransformer):
         return None if isinstance(node.value, ast.Constant) else node
 
 
-def _without_remarks(text: str) -> str:
-    """A cell's code without comments and docstrings; as it is if it is no Python."""
+def _bare(text: str) -> str:
+    """A cell's code, however it is spaced, without comments and docstrings; as it is if it is no Python."""
     try:
         return ast.unparse(_NoRemarks().visit(ast.parse(text)))
     except (SyntaxError, RecursionError, MemoryError, ValueError):

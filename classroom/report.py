@@ -32,8 +32,11 @@ def write_reports(
     pages = {}
     for row in rows:
         said += [f"{_who(row)}: {row.problem}"] if row.problem else []
-        again = {key: result.again for key, result in row.results.items()}
-        said += [f"{_who(row)} {key}: {why}" for key, why in again.items() if why]
+        said += [
+            f"{_who(row)} {key}: {result.again}"
+            for key, result in row.results.items()
+            if result.again
+        ]
         pages[row.key] = page = _page(work, row)
         write_atomic(out / "feedback" / f"{slug(row.key)}.html", page.encode())
     said += _identical(rows)
