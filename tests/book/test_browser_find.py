@@ -76,6 +76,7 @@ def test_the_glance_says_its_minutes_and_is_open_on_paper(browser, address):
         assert box.locator("dd").first.is_visible()
 
 
+@pytest.mark.sampled(3)
 def test_the_bar_says_where_one_is(browser, address):
     """Nothing at the top; then the section, marked in the contents too, and fewer minutes, down to none."""
     with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
@@ -252,6 +253,7 @@ def test_the_paper_beside_ours_is_read_on_a_phone(browser, root):
             assert not tab.locator("details[open]").count()
 
 
+@pytest.mark.sampled(2)
 def test_cards_explain_terms_and_names(browser, root):
     """By mouse and by keyboard; Escape closes; nothing moves."""
     with opened(browser, f"{root}/{built(CHAPTER)}") as (tab, wrong):

@@ -122,7 +122,7 @@ def read_by_hand(out, points):
     table(out / "hand.csv", [sheet.heads, *rows])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_canvas_and_back(tmp_path, notebooks, capsys):
     zipped, roster = (
         packed(tmp_path / "submissions.zip", CANVAS, notebooks),

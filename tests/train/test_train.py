@@ -123,6 +123,7 @@ for number in (2, 5, 7, 10):  # a fork may not train once its parent has, so all
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(
     not hasattr(signal, "SIGKILL") or sys.platform == "darwin",
     reason="needs fork and kill -9",
@@ -152,6 +153,7 @@ def interrupt_at(monkeypatch, step: int) -> None:
     monkeypatch.setattr(objective, "augment_batch", interrupting)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "step", [4, 6]
 )  # inside an epoch, and its last step (4 steps an epoch)
