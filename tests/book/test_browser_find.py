@@ -4,7 +4,6 @@ import re
 
 import pytest
 from browsing import built, needs_browser, opened, show, unscripted
-from pages import CHAPTERS
 
 from page.browser import HTML
 
@@ -44,26 +43,6 @@ def root(request):
 
 
 # The opening of a chapter, and the reader's place in it
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", [path.stem for path in CHAPTERS])
-def test_the_first_screen_is_the_question(browser, address, name):
-    """Title, promise, map, a folded line, and the first section begins; on a phone it is at most a screen away."""
-    with opened(browser, f"{address}/{built(f'book/{name}')}") as (tab, _):
-        for width, screens in ((1280, 1), (390, 1.25)):
-            show(tab, width=width)
-            place = (
-                tab.locator(".bd-article > section > section")
-                .first.locator("h2")
-                .bounding_box()
-            )
-            assert place["y"] + place["height"] < screens * 900
-        fold = tab.locator("details.hide").first
-        assert fold.locator("summary").inner_text().strip() == "Show the imports"
-        assert not fold.locator("pre").is_visible()
-        fold.locator("summary").click()
-        assert "import vitlib as vl" in fold.locator("pre").inner_text()
 
 
 def test_the_glance_says_its_minutes_and_is_open_on_paper(browser, address):
