@@ -108,7 +108,7 @@ def unscripted(browser, url, width=1280):
     tab.close()
 
 
-@pytest.fixture(scope="module", params=sampled_pages(4, PAGES))
+@pytest.fixture(scope="module", params=sampled_pages(3, PAGES))
 def visited(request, browser, address):
     """One page of the book, opened once for all tests of it, and what went wrong on it so far."""
     with opened(browser, f"{address}/{built(request.param)}") as page:

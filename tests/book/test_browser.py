@@ -139,7 +139,7 @@ def test_code_and_tables_fit_beside_the_contents(visited):
     assert not wide
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_text_stands_out(visited, dark):
     tab, _ = visited

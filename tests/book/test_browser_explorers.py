@@ -249,7 +249,7 @@ SEEN = """lab => { // the ringed part, and what may hide it: all in the window
 }"""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("width", "model"), [(1280, 0), (1280, 1), (390, 0), (390, 1)])
 def test_the_tour_goes_from_its_first_step_to_its_last(browser, address, width, model):
     """By keyboard alone: each step asks, then says something with a number of the results beside what was guessed, does

@@ -33,7 +33,7 @@ SHIFT = """new Promise(done => new PerformanceObserver(list => {
 @pytest.fixture(
     scope="module",
     params=sampled_pages(
-        4, ["book/intro", *(f"book/{path.stem}" for path in CHAPTERS)]
+        3, ["book/intro", *(f"book/{path.stem}" for path in CHAPTERS)]
     ),
 )
 def page(request, browser, address):
