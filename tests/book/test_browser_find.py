@@ -4,7 +4,6 @@ import re
 
 import pytest
 from browsing import built, needs_browser, opened, show, unscripted
-from pages import CHAPTERS
 
 from page.browser import HTML
 
@@ -74,26 +73,6 @@ def root(request):
 # The opening of a chapter, and the reader's place in it
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", [path.stem for path in CHAPTERS])
-def test_the_first_screen_is_the_question(browser, address, name):
-    """Title, promise, map, a folded line, and the first section begins; on a phone it is at most a screen away."""
-    with opened(browser, f"{address}/{built(f'book/{name}')}") as (tab, _):
-        for width, screens in ((1280, 1), (390, 1.25)):
-            show(tab, width=width)
-            place = (
-                tab.locator(".bd-article > section > section")
-                .first.locator("h2")
-                .bounding_box()
-            )
-            assert place["y"] + place["height"] < screens * 900
-        fold = tab.locator("details.hide").first
-        assert fold.locator("summary").inner_text().strip() == "Show the imports"
-        assert not fold.locator("pre").is_visible()
-        fold.locator("summary").click()
-        assert "import vitlib as vl" in fold.locator("pre").inner_text()
-
-
 def test_the_glance_says_its_minutes_and_is_open_on_paper(browser, address):
     with unscripted(browser, f"{address}/{built(CHAPTER)}") as tab:
         box = tab.locator("details.glance")
@@ -104,6 +83,7 @@ def test_the_glance_says_its_minutes_and_is_open_on_paper(browser, address):
         assert box.locator("dd").first.is_visible()
 
 
+@pytest.mark.sampled(3)
 def test_the_bar_says_where_one_is(browser, address):
     """Nothing at the top; then the section, marked in the contents too, and fewer minutes, down to none."""
     with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
@@ -280,6 +260,7 @@ def test_the_paper_beside_ours_is_read_on_a_phone(browser, root):
             assert not tab.locator("details[open]").count()
 
 
+@pytest.mark.sampled(2)
 def test_cards_explain_terms_and_names(browser, root):
     """By mouse and by keyboard; Escape closes; nothing moves."""
     with opened(browser, f"{root}/{built(CHAPTER)}") as (tab, wrong):

@@ -210,6 +210,7 @@ def test_erasing_keeps_no_graph_anywhere(images):
 # Scores
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", vl.EXPLANATIONS)
 def test_every_explanation_scores_every_patch(model, images, name):
     """(B, N), finite, without traces on the model, of the predicted class unless told another."""

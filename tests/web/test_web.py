@@ -116,7 +116,7 @@ def tab(browser, tmp_path_factory):
     tab.close()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ONES)
 def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
     """As made by `run`, whatever was done to the picture; random numbers are the sum of their terms, which open."""
@@ -255,6 +255,7 @@ GIVE = """fetch(a[1]).then(answer => answer.blob()).then(blob => {
 })"""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["drop", "paste"])
 def test_a_picture_can_be_dropped_or_pasted(lab, kind):
     """A paste counts while the focus or the pointer is in the explorer."""
@@ -296,6 +297,7 @@ def test_a_webp_is_turned_as_pillow_turns_it(lab, turn):
     assert rgba[..., :3].tolist() == wanted.tolist()
 
 
+@pytest.mark.sampled(3)
 def test_own_pictures_get_the_packages_answer(lab, tmp_path, files):
     """What is no picture is refused in a sentence, and the last one stays."""
     choose = lab.locator("vit-lab input[type=file]")

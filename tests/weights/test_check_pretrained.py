@@ -89,6 +89,7 @@ def prepared(mean, std) -> torch.Tensor:
     return ((image / 255 - mean) / std).permute(2, 0, 1)[None]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "mean_std"),
     list(zip(FILES, ("imagenet", "half", "imagenet"), strict=True)),
