@@ -11,7 +11,7 @@ import pytest
 import torch
 from browsing import needs_browser, opened
 from pages import CHAPTERS, source
-from PIL import Image, ImageOps
+from PIL import Image
 from safetensors.torch import save_file
 from web_pages import explorer, page, run, tiny_model
 

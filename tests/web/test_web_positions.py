@@ -39,11 +39,7 @@ def get(tab, what):
 def kind(tab, name, centred=False):
     tab.get_by_label("Positions", exact=True).select_option(name)
     tab.get_by_label("minus the mean").set_checked(centred)
-    done = (
-        "e.model.name === a[0]"
-        if name in MODELS
-        else "e.kind.value === a[0]"
-    )
+    done = "e.model.name === a[0]" if name in MODELS else "e.kind.value === a[0]"
     while not run(tab, done, name):
         tab.wait_for_timeout(10)
 

@@ -71,8 +71,6 @@
     static style = `
       .row select { max-width: 100%; }
       .curves { height: 240px; }
-      .curves.note { align-items: center; background: var(--back); border-radius: 0.4rem; display: flex;
-        margin: 0; padding: 0 1rem; }
       .eight { display: grid; gap: 0.5rem; grid-template-columns: repeat(4, 1fr); }
       .eight button { align-content: start; background: none; display: grid; font-size: 0.72rem; line-height: 1.25;
         padding: 3px; }
@@ -108,8 +106,6 @@
       this.said = keeps(h("p"), t("Of the last {n} pictures: with everything 100 % (after 1200 steps), without positions 100 % "
         + "(after 1200 steps); chance 50 %.", { n: LATEST * 64 }));
       this.curves = h("canvas", { class: "curves", role: "img" });
-      this.waits = h("p", { class: "curves note" }, t("Press Start: two curves will grow here, of how many pictures "
-        + "each names rightly after so many steps."));
       this.legend = h("p", { class: "note" });
       this.eight = h("div", { class: "eight", role: "group", "aria-label": t("Eight pictures and the answers") });
       this.maps = h("div", { class: "maps" });
@@ -117,7 +113,7 @@
         this.verdict,
         h("div", { class: "row" }, this.selects[0], h("span", {}, t("beside it:")), this.selects[1]),
         h("div", { class: "row" }, this.start, this.single, button(t("Start again"), () => this.set({})), brief ? [] : this.linking()),
-        this.said, sides([this.waits, this.curves, this.legend], [this.eight]), this.maps,
+        this.said, sides([this.curves, this.legend], [this.eight]), this.maps,
         ...(brief ? [] : [folded(t("Settings"), false, h("div", { class: "settings" }, settings))]));
       const stop = () => { if (document.hidden) this.go(false); };
       document.addEventListener("visibilitychange", stop, this.whileHere);
@@ -256,8 +252,6 @@
 
     /* Accuracy against steps, chance as a dotted line. */
     drawCurves() {
-      const begun = this.runs.some(({ log }) => log.length > 1);
-      [this.waits.hidden, this.curves.hidden] = [begun, !begun];
       const ratio = devicePixelRatio || 1, css = getComputedStyle(this), high = 240;
       const width = this.curves.clientWidth || 320;
       const colours = ["--accent", "--warm"].map((name) => css.getPropertyValue(name)), { steps: last } = this.state;
