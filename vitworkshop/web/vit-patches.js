@@ -29,6 +29,7 @@
   class VitPatches extends VitExplorer {
     static style = `
       .size { flex: 1 1 10rem; }
+      .title { margin-top: 0.8rem; }
       .stage { position: relative; }
       .flying { height: 100%; inset: 0; pointer-events: none; position: absolute; z-index: 2; }
       .place { cursor: crosshair; position: relative; touch-action: pan-y; user-select: none; }
