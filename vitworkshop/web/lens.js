@@ -14,27 +14,30 @@
      scores     number of query t / √d, number of key i      scale: 1 / √d
      softmax    exp(score - most), 1 / sum                   row: the query's scores, most: the highest, sum
      mix        number of a token's value, its attention
-     gelu       number, how likely a normal number is below
+     gelu       number, how likely a normal number is below  or what else the activation takes it times
+     gate       number of the second half, its gate activated
+     turn       the two numbers of a pair, cosine and sine
      mean       number of a patch token, 1 / how many        CLS pooling: the only number of `plus`
-     residual and embed have no terms, nor has what an absent token or a head that is off makes "absent" or "off". */
+     residual, embed and same have no terms, nor has what an absent token or a head that is off makes "absent" or "off". */
 // What stands beside a value: t("bias") t("absent") t("off") t("position") t("patch") t("CLS token") t("token") t("attention")
+// t("register") t("question")
 (function lens(root) {
   "use strict";
 
   (root.vitSources ??= {}).lens = `(${lens})(globalThis);`;
 
-  const { EPS, below } = root.vitMath;
+  const { EPS, factors } = root.vitMath;
 
   function open(model, tensors, name, t, i, head = 0, { order, positions, remove = [], heads = [] } = {}) {
     const { config, weights } = model, { embed_dim: D, num_heads: h, depth: L, patch_size: P } = config;
-    const grid = config.img_size / P, N = grid ** 2, T = 1 + N, d = D / h;
-    const [block = "", l] = name.match(/^blocks\.(\d+)/) ?? [], own = block ? name.slice(block.length) : name;
-    const before = +l ? `blocks.${l - 1}` : "embed", qkv = `${block}.attn.qkv`;
-    const there = [...Array(T).keys()].filter((s) => !remove.includes(s - 1)); // the tokens
-    const gone = (...tokens) => tokens.some((s) => !there.includes(s));
+    const { grid, N, T } = model, d = D / h, { fc_norm, global_pool, pre_norm } = config, factor = factors[config.act];
+    const [block = "", l] = name.match(/^blocks\.(\d+)/) ?? [], own = block ? name.slice(block.length) : name, asks = +l === L;
+    const before = +l ? `blocks.${l - 1}` : "embed", qkv = `${block}.attn.qkv`, turned = tensors[`${block}.attn.turned`] ? `${block}.attn.turned` : qkv;
+    const absent = model.absent(remove), there = [...Array(T).keys()].filter((s) => !absent[s]); // the tokens
+    const silent = asks ? t > 0 : absent[t];
 
     const width = (of) => (/scores|weights/.test(of) ? T : tensors[of].length / (/^patch/.test(of) ? N : T));
-    const get = ([of, t, i, head]) => tensors[of][/^(pool|head)$/.test(of) ? i : (head * T + t) * width(of) + i];
+    const get = ([of, t, i, head]) => tensors[of][/^(mean|pool|head)$/.test(of) ? i : (head * T + t) * width(of) + i];
     const term = (from, b, fromB = null) => ({ a: get(from), b: fromB ? get(fromB) : b, from, fromB });
     const part = (what, from) => ({ what, value: get(from), from });
     const weight = (what, value) => ({ what, value, from: null });
@@ -42,7 +45,7 @@
     const each = (n, make) => Array.from({ length: n }, (_, j) => make(j));
 
     function linear(from, layer = name) {
-      const W = weights[`${layer}.weight`], I = from === "pool" ? D : width(from);
+      const W = weights[`${layer}.weight`], I = from === "pool" ? tensors.pool.length : width(from);
       return { rule: "linear", terms: each(I, (j) => term([from, t, j, 0], W[i * I + j])), plus: bias(layer) };
     }
 
@@ -53,24 +56,25 @@
       return made;
     }
 
-    function norm(from) {
+    function norm(from, layer = name) {
+      if (asks && own === ".norm1" && !t) return { rule: "same", plus: [weight("question", weights.question[i])] };
       const x = tensors[from].subarray(t * D, (t + 1) * D), mean = x.reduce((sum, v) => sum + v, 0) / D;
       const deviation = Math.sqrt(x.reduce((sum, v) => sum + (v - mean) ** 2, 0) / D + (config.norm_eps ?? EPS));
-      const one = { ...term([from, t, i, 0], weights[`${name}.weight`][i]), a: (x[i] - mean) / deviation };
-      return { rule: "norm", mean, deviation, terms: [one], plus: bias(name) };
+      const one = { ...term([from, t, i, 0], weights[`${layer}.weight`][i]), a: (x[i] - mean) / deviation };
+      return { rule: "norm", mean, deviation, terms: [one], plus: bias(layer) };
     }
 
     function scores() {
-      if (gone(t, i)) return { rule: "absent", plus: [weight("absent", -Infinity)] };
+      if (silent || absent[i]) return { rule: "absent", plus: [weight("absent", -Infinity)] };
       const scale = 1 / Math.sqrt(d), terms = each(d, (j) => {
-        const one = term([qkv, t, head * d + j, 0], 0, [qkv, i, D + head * d + j, 0]);
+        const one = term([turned, t, head * d + j, 0], 0, [turned, i, D + head * d + j, 0]);
         return { ...one, a: one.a * scale };
       });
       return { rule: "scores", scale, terms };
     }
 
     function softmax() {
-      if (gone(t, i)) return { rule: "absent", plus: [weight("absent", 0)] };
+      if (silent || absent[i]) return { rule: "absent", plus: [weight("absent", 0)] };
       const from = `${block}.attn.scores`, row = tensors[from].subarray((head * T + t) * T, (head * T + t + 1) * T);
       const most = Math.max(...row), sum = row.reduce((all, score) => all + Math.exp(score - most), 0);
       return { rule: "softmax", row, most, sum, terms: [
@@ -79,12 +83,18 @@
 
     function mix() {
       const of = Math.floor(i / d), off = heads.some(([layer, one]) => layer === +l && one === of);
-      if (off || gone(t)) return { rule: off ? "off" : "absent", plus: [weight(off ? "off" : "absent", 0)] };
+      if (off || silent) return { rule: off ? "off" : "absent", plus: [weight(off ? "off" : "absent", 0)] };
       const seen = (s) => term([qkv, s, 2 * D + i, 0], 0, [`${block}.attn.weights`, t, s, of]);
       return { rule: "mix", terms: there.map(seen) };
     }
 
+    function turn() { // of a pair: x cos - y sin, y cos + x sin
+      const [cos, sin] = t && t <= N && i < 2 * D ? model.angle(Array.isArray(positions) ? positions[t - 1] : t - 1, (i % d) & ~1) : [1, 0];
+      return { rule: "turn", terms: [term([qkv, t, i, 0], cos), term([qkv, t, i ^ 1, 0], i & 1 ? sin : -sin)] };
+    }
+
     function embed() {
+      if (t > N) return { rule: "embed", plus: [weight("register", weights.reg_token[(t - 1 - N) * D + i])] };
       const { cls_token: cls, pos_embed: pos } = weights;
       const place = t && Array.isArray(positions) ? 1 + positions[t - 1] : t;
       const added = t && positions === "none" ? [] : [weight("position", pos[place * D + i])];
@@ -94,17 +104,30 @@
 
     const residual = (x, what, y) =>
       ({ rule: "residual", plus: [part("token", [x, t, i, 0]), part(what, [y, t, i, 0])] });
-    const gelu = (from) => ({ rule: "gelu", terms: [term([from, t, i, 0], below(get([from, t, i, 0])))] });
-    const patches = there.slice(1), pool = config.global_pool === "token"
-      ? () => ({ rule: "mean", plus: [part("CLS token", ["norm", 0, i, 0])] })
-      : () => ({ rule: "mean", terms: patches.map((s) => term(["norm", s, i, 0], 1 / patches.length)) });
+    const same = (what, from) => ({ rule: "same", plus: [part(what, from)] });
+
+    function act(from) {
+      const M = width(name), value = get([from, t, i, 0]);
+      if (width(from) === M) return { rule: "gelu", terms: [term([from, t, i, 0], factor(value))] };
+      return { rule: "gate", terms: [{ ...term([from, t, M + i, 0], value * factor(value)), fromB: [from, t, i, 0] }] };
+    }
+
+    /* What the readers hold: i counts on where there are two vectors. */
+    function pooled() {
+      const read = model.readers(remove), k = i % D, patches = read.filter((s) => s && s <= N);
+      const first = global_pool !== "avg" && i < D, second = global_pool === "token_reg" && !first;
+      if (first || second) return same(first ? "CLS token" : "register", ["norm", first ? 0 : 1 + N, k, 0]);
+      return { rule: "mean", terms: patches.map((s) => term(["norm", s, k, 0], 1 / patches.length)) };
+    }
 
     const rules = {
-      patch_embed: pixels, embed, norm: () => norm(`blocks.${L - 1}`), pool, head: () => linear("pool"),
-      ".norm1": () => norm(before), ".attn.qkv": () => linear(`${block}.norm1`), ".attn.scores": scores,
-      ".attn.weights": softmax, ".attn.mixed": mix, ".attn.proj": () => linear(`${block}.attn.mixed`),
-      ".mid": () => residual(before, "attention", `${block}.attn.proj`), ".norm2": () => norm(`${block}.mid`),
-      ".mlp.fc1": () => linear(`${block}.norm2`), ".mlp.act": () => gelu(`${block}.mlp.fc1`),
+      patch_embed: pixels, placed: embed, embed: () => (pre_norm ? norm("placed", "norm_pre") : embed()),
+      norm: () => (fc_norm || global_pool === "map" ? same("token", [`blocks.${model.L - 1}`, t, i, 0]) : norm(`blocks.${L - 1}`)),
+      mean: pooled, pool: () => (fc_norm ? norm("mean", "fc_norm") : pooled()), head: () => linear("pool"),
+      ".norm1": () => norm(before, asks ? "norm" : name), ".attn.qkv": () => linear(`${block}.norm1`), ".attn.turned": turn,
+      ".attn.scores": scores, ".attn.weights": softmax, ".attn.mixed": mix, ".attn.proj": () => linear(`${block}.attn.mixed`),
+      ".mid": () => (asks ? same("attention", [`${block}.attn.proj`, t, i, 0]) : residual(before, "attention", `${block}.attn.proj`)),
+      ".norm2": () => norm(`${block}.mid`), ".mlp.fc1": () => linear(`${block}.norm2`), ".mlp.act": () => act(`${block}.mlp.fc1`),
       ".mlp.fc2": () => linear(`${block}.mlp.act`), "": () => residual(`${block}.mid`, "MLP", `${block}.mlp.fc2`),
     };
     if (!rules[own]) throw new Error(`${name} cannot be opened`);
