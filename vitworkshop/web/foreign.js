@@ -8,12 +8,13 @@
 
   (root.vitSources ??= {}).foreign = `(${foreign})(globalThis);`;
 
-  const BYTES = { F32: 4, F16: 2, BF16: 2 };
-  const HEADER = 4e6, MOST = 1.2e9; // bytes: of a header, of all that a model takes while it computes
-  const FIX = 'safetensors.torch.save_file(torch.load("x.pth", weights_only=True), "x.safetensors")';
+  const BYTES = { F64: 8, F32: 4, F16: 2, BF16: 2 };
+  const HEADER = 1e8, MOST = 2e9; // bytes: of a header, of all that a model takes while it computes
+  const TOKENS = 800, SIDE = 224; // a picture of more patches is read at so many pixels
+  const LOOK = t("python -m vitlib look FILE says how a .safetensors file is made of it");
   const OTHERS = [ // what a file begins with that holds no weights, or none that are safe to read
-    [/^PK[^]*\.npy/, t("it is NumPy's (.npz, as Google's); vl.load_weights reads it and vl.save_pretrained writes it anew")],
-    [/^(PK[^]*\.pkl|\x80)/, t("it is a PyTorch checkpoint, which can hold code; in Python, {FIX} makes a file without", { FIX })],
+    [/^PK[^]*\.npy/, t("it is NumPy's (.npz, as Google's); {LOOK}", { LOOK })],
+    [/^(PK[^]*\.pkl|\x80)/, t("it is a PyTorch checkpoint, which can hold code; {LOOK}", { LOOK })],
     [/^PK/, t("it is a zip archive; unpack it and take the .safetensors file")],
     [/^version https:\/\/git-lfs/, t("it is a pointer of Git LFS; git lfs pull fetches the weights")],
     [/^\s*</, t("it is a web page; fetch the file itself")],
@@ -53,12 +54,6 @@
       if (BYTES[dtype] && count * BYTES[dtype] !== to - from) damaged(t("{name} has not the bytes of its shape", { name: some([name]) }));
       tensors.set(name, { dtype, shape, from, to });
     }
-    let end = 8 + length;
-    for (const { from, to } of [...tensors.values()].sort((a, b) => a.from - b.from || a.to - b.to)) {
-      if (from !== end) damaged(t("its tensors overlap, or leave a gap"));
-      end = to;
-    }
-    if (end !== file.size) damaged(t("its tensors end at byte {end}, the file at {size}", { end, size: file.size }));
     return tensors;
   }
 
@@ -68,7 +63,8 @@
       name, dtype: String(dtype).slice(0, 12) }));
     const buffer = await file.slice(from, to).arrayBuffer();
     if (buffer.byteLength !== to - from) fail(t("it became shorter while it was read; fetch it again"));
-    let values = dtype === "F32" ? new Float32Array(buffer) : new Uint16Array(buffer);
+    let values = dtype === "F32" ? new Float32Array(buffer) : dtype === "F64" ? Float32Array.from(new Float64Array(buffer))
+      : new Uint16Array(buffer);
     if (dtype === "F16") values = root.vitMath.widen(values);
     else if (dtype === "BF16") { // the upper half of a float32
       const bits = new Uint32Array(values.length);
@@ -104,7 +100,7 @@
       fail(t("expected the weights of one ViT under the names of {libraries}, got {names}", {
         libraries: Object.keys(libraries).join(t(", ")), names: some(prefixes.length ? prefixes : names) || t("no tensors") }));
     }
-    if (library === "Google") fail(t("its names are those of Flax; vl.load_weights reads it and vl.save_pretrained writes it anew"));
+    if (library === "Google") fail(t("its names are those of Flax; {LOOK}", { LOOK }));
     const [prefix] = prefixes, found = new Map(), beside = [], is = (mark, name) => new RegExp(mark).test(name);
     for (const [key, theirs] of dotted) {
       let same = 0;
@@ -129,7 +125,7 @@
   function tell(json) {
     if (typeof json !== "object" || !json || Array.isArray(json)) fail(t("expected an object, as a config is"));
     if (json.weight_map) fail(t("its weights lie in several files; save_pretrained(folder, max_shard_size=\"9GB\") makes one"));
-    const own = json.config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
+    const own = json.config ?? json.vision_config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
     const names = json.classes ?? json.label_names ?? (json.id2label && Object.entries(json.id2label)
       .sort(([a], [b]) => a - b).map(([, name]) => name));
     const check = (name, value, fits, wanted) => {
@@ -137,17 +133,17 @@
     };
     const whole = (value) => Number.isInteger(value) && value > 0, above = (value) => Number.isFinite(value) && value > 0;
     for (const [name, value, fits, wanted] of [
-      ["embed_dim", json.hidden_size ?? json.num_features ?? own.embed_dim, whole, t("a whole number from 1")],
-      ["num_heads", json.num_attention_heads ?? own.num_heads, whole, t("a whole number from 1")],
-      ["norm_eps", json.layer_norm_eps, above, t("a number above 0")],
-      ["global_pool", own.global_pool || null, (value) => /^(token|avg)$/.test(value), t("token (CLS) or avg (the mean)")],
+      ["embed_dim", own.hidden_size ?? json.num_features ?? own.embed_dim, whole, t("a whole number from 1")],
+      ["num_heads", own.num_attention_heads ?? own.num_heads, whole, t("a whole number from 1")],
+      ["norm_eps", own.layer_norm_eps ?? own.norm_eps, above, t("a number above 0")],
+      ["global_pool", own.global_pool || null, (value) => /^(token|avg|map)$/.test(value), t("token (CLS), avg (the mean) or map (a question)")],
     ]) {
       if (value == null) continue;
       check(name, value, fits, wanted);
       told[name] = value;
     }
-    const act = json.hidden_act ?? own.act;
-    if (typeof act === "string") told.act = act;
+    const act = own.hidden_act ?? own.act;
+    if (typeof act === "string") told.act = { gelu_new: "gelu_tanh", gelu_pytorch_tanh: "gelu_tanh", swish: "silu" }[act] ?? act;
     if (typeof json.library === "string") told.library = json.library; // export.py: its names have been changed
     if (Array.isArray(names)) told.classes = names.map((name) => String(name).split(",")[0].slice(0, 60));
     const three = (list) => Array.isArray(list) && list.length === 3 && list.every(Number.isFinite);
@@ -162,77 +158,164 @@
     return told;
   }
 
-  /* A model's config, from the sizes of its tensors and from what is told. */
-  function configure(shapes, library, told) {
-    const patch = shapes("patch_embed.proj.weight"), positions = shapes("pos_embed")?.at(-2) ?? 0, D = patch?.[0];
-    if (patch?.length !== 4 || patch[2] !== patch[3]) fail(t("expected square patches (D, 3, P, P), got {patch}", {
-      patch: patch ?? t("none") }));
-    if (patch[1] !== 3) fail(t("expected pictures of 3 channels, got {n}", { n: patch[1] }));
-    if (!shapes("cls_token")) fail(t("it has no CLS token; a model here has one"));
-    const grid = Math.sqrt(positions - 1), depth = shapes.depth, hidden = shapes("blocks.0.mlp.fc1.weight")?.[0];
-    if (!Number.isInteger(grid) || grid < 1) fail(t("expected positions of CLS and of a square of patches, got {positions}", { positions }));
-    const [K = 0, reads = D] = shapes("head.weight") ?? [], heads = (told.embed_dim ?? D) === D ? told.num_heads : null;
-    const config = {
-      img_size: grid * patch[2], patch_size: patch[2], in_chans: 3, num_classes: K, embed_dim: D, depth,
-      num_heads: heads ?? Math.max(1, Math.round(D / 64)), mlp_ratio: hidden / D, patch_embed: "conv", pos_embed: "learned",
-      norm_order: "pre", head: "linear", act: "gelu", layer_scale: null,
-      global_pool: told.global_pool === "avg" ? "avg" : "token", norm_eps: told.norm_eps ?? (library === "transformers" ? 1e-12 : 1e-6),
+  /* A model's config, from the shapes of its tensors and from what is told, and { side, lead, assumed }: the grid of its
+     positions and how many stand before them, and the fields that neither says. */
+  function configure(shape, library, told) {
+    const [D, C, P, Q] = shape("patch_embed.proj.weight") ?? [], has = (name) => !!shape(name), map = has("attn_pool.latent");
+    const cls = has("cls_token"), second = has("dist_token"), registers = shape("reg_token")?.at(-2) ?? 0, scaled = has("blocks.0.ls1.gamma");
+    if (!Q || P !== Q) fail(t("expected square patches (D, 3, P, P), got {patch}", { patch: shape("patch_embed.proj.weight") ?? t("none") }));
+    if (C !== 3) fail(t("expected pictures of 3 channels, got {n}", { n: C }));
+    const turns = !has("pos_embed") && registers > 0, pre_norm = has("norm_pre.weight"), fc_norm = has("fc_norm.weight"); // DINOv3; CLIP
+    const rows = shape("pos_embed")?.at(-2) ?? 0, lead = [cls + second, 0].find((n) => rows > n && Number.isInteger(Math.sqrt(rows - n)));
+    if (rows && lead === undefined) fail(t("expected positions of a square of patches, got {positions}", { positions: rows }));
+    const side = Math.sqrt(rows - lead), grid = turns || side ** 2 > TOKENS ? Math.round(SIDE / P) : side;
+    const hidden = shape("blocks.0.mlp.fc2.weight")?.[1], gated = has("blocks.0.mlp.fc1_g.weight") || shape("blocks.0.mlp.fc1.weight")?.[0] === 2 * hidden;
+    const [K = 0, reads = D] = shape("head.weight") ?? [], two = K && (second || reads === 2 * D);
+    const theirs = library === "transformers" && !scaled ? 1e-12 : 1e-6;
+    const usual = { num_heads: Math.max(1, Math.round(D / 64)), norm_eps: turns || pre_norm ? 1e-5 : theirs,
+      act: gated ? "silu" : pre_norm ? "quick_gelu" : map && library !== "timm" ? "gelu_tanh" : "gelu", global_pool: cls ? "token" : "avg" };
+    const said = { ...told, num_heads: (told.embed_dim ?? D) === D ? told.num_heads : undefined };
+    const pool = map ? "map" : two ? (second ? "token_reg" : "token_avg") : fc_norm || !cls ? "avg" : undefined;
+    if (pool) said.global_pool = pool;
+    const assumed = Object.keys(usual).filter((name) => said[name] === undefined);
+    const config = { ...usual, ...Object.fromEntries(Object.keys(usual).filter((name) => said[name] !== undefined).map((name) => [name, said[name]])),
+      img_size: grid * P, patch_size: P, in_chans: 3, num_classes: K, embed_dim: D, depth: shape.depth, mlp_ratio: hidden / D,
+      patch_embed: "conv", pos_embed: turns ? "rope_unit" : "learned", norm_order: "pre", head: "linear", layer_scale: null,
+      class_token: cls, reg_tokens: registers + second, pre_norm, fc_norm, mlp: gated ? "gated" : "plain" };
+    if (D % config.num_heads) fail(t("{D} numbers a token are not {num_heads} heads; say how many it has", config));
+    if (!(config.act in root.vitMath.factors)) fail(t("its config says {act}; a model here has {acts}", {
+      act: String(config.act).slice(0, 20), acts: Object.keys(root.vitMath.factors).join(t(", ")) }));
+    if (grid !== side) assumed.push("img_size");
+    return { config, side, lead, assumed };
+  }
+
+  /* The names of a model's weights, and how many numbers each has. */
+  function weightsOf({ config, side, lead }, shape, scaled) {
+    const { depth, embed_dim: D, fc_norm, global_pool, mlp, num_classes: K, patch_size: P, reg_tokens } = config, M = Math.round(D * config.mlp_ratio);
+    const second = !!shape("dist_token"), registers = reg_tokens - second, wanted = {};
+    const layer = (name, I, O) => Object.assign(wanted, { [`${name}.weight`]: I * O, [`${name}.bias`]: O });
+    if (config.class_token) wanted.cls_token = D;
+    if (second) wanted.dist_token = D;
+    if (registers) wanted.reg_token = registers * D;
+    if (config.pos_embed === "learned") wanted.pos_embed = (lead + side ** 2) * D;
+    layer("patch_embed.proj", 3 * P * P, D);
+    if (config.pre_norm) layer("norm_pre", 1, D);
+    const block = (name, wide, scales, ...norms) => {
+      for (const norm of norms) layer(`${name}.${norm}`, 1, D);
+      for (const [own, I, O] of [["attn.qkv", D, 3 * D], ["attn.proj", D, D], ["mlp.fc1", D, wide], ["mlp.fc2", M, D]]) layer(`${name}.${own}`, I, O);
+      for (const k of scales) wanted[`${name}.ls${k}.gamma`] = D;
     };
-    if (reads !== D) fail(t("its head reads {reads} numbers, as DINOv2's (CLS and the mean); one here reads {D}; drop the head", { reads, D }));
-    if (D % config.num_heads) fail(t("{D} numbers a token are not {num_heads} heads; say how many it has", { D, num_heads: config.num_heads }));
-    if ((told.act ?? "gelu") !== "gelu") fail(t("its config says {act}; a model here has GELU as erf makes it", {
-      act: told.act.slice(0, 20) }));
-    return config;
+    for (let l = 0; l < depth; l++) block(`blocks.${l}`, mlp === "gated" ? 2 * M : M, scaled ? [1, 2] : [], "norm1", "norm2");
+    layer(fc_norm ? "fc_norm" : "norm", 1, D);
+    if (global_pool === "map") {
+      block(`blocks.${depth}`, M, [], "norm2");
+      wanted.question = D;
+    }
+    for (const head of K ? ["head", ...(second ? ["head_dist"] : [])] : []) layer(head, global_pool === "token_avg" ? 2 * D : D, K);
+    return wanted;
   }
 
   async function read(file, dialect, told = {}, tick = () => {}) {
-    if (file.size > MOST) fail(t("it has {size}; this page takes models up to ViT-B/16", { size: gigabytes(file.size) }));
     const tensors = await header(file), scalars = [...tensors].filter(([, { shape }]) => !shape.length).map(([name]) => name);
     const { library, found } = find([...tensors.keys()].filter((name) => !scalars.includes(name)), dialect);
-    const fused = (name) => (found.has(name) ? [name] : ["q", "k", "v"].map((x) => name.replace("qkv", x)).filter((x) => found.has(x)));
-    const shapes = (name) => tensors.get(found.get(name))?.shape;
-    shapes.depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
-    const scaled = found.has("blocks.0.ls1.gamma"); // DINOv2
-    const config = configure(shapes, scaled ? "timm" : library, told), { embed_dim: D, num_classes: K, img_size, patch_size: P, depth } = config;
-    const T = 1 + (img_size / P) ** 2, M = Math.round(D * config.mlp_ratio), wanted = { cls_token: D, pos_embed: T * D };
-    const layer = (name, I, O) => Object.assign(wanted, { [`${name}.weight`]: I * O, [`${name}.bias`]: O });
-    layer("patch_embed.proj", 3 * P * P, D);
-    for (let l = 0; l < depth; l++)
-      for (const [name, I, O] of [["norm1", 1, D], ["attn.qkv", D, 3 * D], ["attn.proj", D, D], ["norm2", 1, D],
-        ["mlp.fc1", D, M], ["mlp.fc2", M, D]]) layer(`blocks.${l}.${name}`, I, O);
-    for (let l = 0; l < depth && scaled; l++) for (const k of [1, 2]) wanted[`blocks.${l}.ls${k}.gamma`] = D;
-    layer("norm", 1, D);
-    if (K) layer("head", D, K);
-    const known = new Set(Object.keys(wanted).flatMap(fused));
-    const left = [...found.keys()].filter((name) => !known.has(name) && name !== "mask_token"
-      && !(name.startsWith("pre_logits.") && !K)); // a pooler, which only a head reads
-    const missing = Object.keys(wanted).filter((name) => !fused(name).length && !name.endsWith("qkv.bias"));
+    const depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
+    const bias = tensors.get(found.get("head.bias")), projects = found.has("norm_pre.weight")
+      && (!bias || (await numbers(file, "head.bias", bias)).every((v) => !v)); // CLIP's head leads to what pictures and words share
+    for (const name of projects ? ["proj", "head.weight", "head.bias"] : []) found.delete(name);
+    const shape = (name) => tensors.get(found.get(name))?.shape, count = (name) => shape(name).reduce((a, b) => a * b, 1);
+    const made = configure(Object.assign(shape, { depth }), library, told), { config, side, lead, assumed } = made;
+    const { embed_dim: D, img_size, patch_size: P, num_heads: h } = config, grid = img_size / P, T = 1 + grid ** 2 + config.reg_tokens;
+    for (const [name, theirs] of [...found]) { // the pooling question is one block more
+      if (!name.startsWith("attn_pool.")) continue;
+      found.delete(name);
+      found.set(name.replace(/^attn_pool\.(latent$|norm\b|mlp\b|)/, (_, own) => ({ latent: "question", norm: `blocks.${depth}.norm2`,
+        mlp: `blocks.${depth}.mlp` })[own] ?? `blocks.${depth}.attn.`), theirs);
+    }
+    const wanted = weightsOf(made, shape, !!shape("blocks.0.ls1.gamma")), has = (name) => found.has(name);
+    /* The names under which the file has a weight, whole or in parts; of biases, which may be missing, only some. */
+    const parts = (name) => {
+      const ways = [[name], ...[["qkv", "q", "k", "v"], ["qkv", "q", "kv"], ["fc1", "fc1_g", "fc1_x"], ["fc1", "fc1_x"]].map(([whole, ...some]) =>
+        some.map((one) => name.replace(whole, one)))];
+      return ways.find((all) => all.every(has)) ?? ways.find((all) => name.endsWith("bias") && all.some(has)) ?? [];
+    };
+    const unused = new RegExp(dialect.unused ?? "^mask_token$"), known = new Set(Object.keys(wanted).flatMap(parts));
+    const left = [...found.keys()].filter((name) => !known.has(name) && !unused.test(name) && !name.endsWith("qkv.bias_mask")
+      && !(name.startsWith("pre_logits.") && !config.num_classes)); // a pooler, which only a head reads
+    const missing = Object.keys(wanted).filter((name) => !parts(name).length && !/(qkv|proj|fc[12]|head)\.bias$/.test(name));
     if (missing.length || left.length) fail(t("the weights ({library}) are not those of one plain ViT: {why}", { library, why: [
       missing.length && t("missing: {names}", { names: some(missing) }), left.length && t("left over: {names}", { names: some(left) }),
     ].filter(Boolean).join(t("; ")) }));
-    const wrong = Object.keys(wanted).filter((name) => fused(name).length && wanted[name]
-      !== fused(name).reduce((sum, part) => sum + shapes(part).reduce((a, b) => a * b, 1), 0));
-    if (wrong.length) fail(t("{name} has the shape ({shape}), which does not fit the model's other tensors", {
-      name: wrong[0], shape: shapes(fused(wrong[0])[0]) }));
-    const count = Object.values(wanted).reduce((a, b) => a + b, 0);
-    const traced = 4 * depth * T * (9 * D + 2 * M + 2 * config.num_heads * T), needs = 8 * count + 2 * traced;
-    const large = t("a model of this size needs {size} here, with its {T} tokens; this page takes models up to ViT-B/16 at 224 pixels", {
-      size: gigabytes(needs), T });
-    if (needs > MOST) fail(T > 300 ? t("{large}; timm.create_model(…, img_size=224) makes it smaller", { large }) : large);
+    const size = (name) => (has(name) ? count(name) : D), sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+    const wrong = Object.keys(wanted).find((name) => parts(name).length && wanted[name] !== sum(parts(name).map(size)));
+    if (wrong) fail(t("{name} has the shape ({shape}), which does not fit the model's other tensors", { name: wrong, shape: shape(parts(wrong)[0]) ?? "" }));
+    const all = sum(Object.values(wanted)), block = 18 * T * D + 2 * h * T * T, needs = 8 * all + 4 * ((depth + 1) * T * (D + h * T) + 2 * block);
+    if (needs > MOST) fail(t("a model of this size needs {size} here, with its {T} tokens; this page takes models up to ViT-B/16", {
+      size: gigabytes(needs), T }));
     const weights = {};
     let done = 0;
     for (const name of Object.keys(wanted)) {
-      const parts = fused(name);
-      for (const [i, part] of parts.entries()) {
-        const values = await numbers(file, part, tensors.get(found.get(part)));
-        if (parts.length === 1) weights[name] = values;
-        else (weights[name] ??= new Float32Array(wanted[name])).set(values, i * values.length);
+      const names = parts(name), values = [];
+      for (const part of names) values.push(has(part) ? await numbers(file, part, tensors.get(found.get(part))) : new Float32Array(D));
+      if (values.length === 1) [weights[name]] = values;
+      else {
+        weights[name] = new Float32Array(wanted[name]);
+        values.reduce((at, one) => (weights[name].set(one, at), at + one.length), 0);
       }
-      done += wanted[name];
-      await tick(done / count);
+      if (has(`${name}_mask`)) { // DINOv3: keys have no bias
+        const mask = await numbers(file, `${name}_mask`, tensors.get(found.get(`${name}_mask`)));
+        weights[name] = weights[name].map((v, i) => (mask[i] ? v : 0));
+      }
+      await tick((done += wanted[name]) / all);
     }
     fold(weights);
-    return { config, weights, library };
+    settle(weights, { ...made, grid });
+    return { config, weights, library, count: all, assumed, side, projects };
+  }
+
+  /* Positions of n x n places read at m x m: bicubic and antialiased, as torch has it. (n * n, D) -> (m * m, D). */
+  function resampled(table, n, m, D) {
+    const wide = Math.max(n / m, 1), near = (x) => (1.5 * x - 2.5) * x * x + 1, far = (x) => ((x - 5) * x + 8) * x * -0.5 + 2;
+    const taps = Array.from({ length: m }, (_, i) => {
+      const centre = ((i + 0.5) * n) / m, first = Math.max(0, Math.trunc(centre - 2 * wide + 0.5)), last = Math.min(n, Math.trunc(centre + 2 * wide + 0.5));
+      const all = Array.from({ length: last - first }, (__, j) => Math.abs(first + j - centre + 0.5) / wide).map((x) => (x < 1 ? near(x) : x < 2 ? far(x) : 0));
+      const sum = all.reduce((a, b) => a + b, 0);
+      return [first, all.map((w) => w / sum)];
+    });
+    const along = (x, row) => { // (n, row) -> (m, row)
+      const out = new Float32Array(m * row);
+      taps.forEach(([first, weights], i) => weights.forEach((w, j) => {
+        for (let k = 0; k < row; k++) out[i * row + k] += w * x[(first + j) * row + k];
+      }));
+      return out;
+    };
+    const rows = along(table, n * D), out = new Float32Array(m * m * D);
+    for (let i = 0; i < m; i++) out.set(along(rows.subarray(i * n * D, (i + 1) * n * D), D), i * m * D);
+    return out;
+  }
+
+  /* What vit.js expects: a place for CLS, positions of its grid, DeiT's second token as a register, pairs that turn side by side. */
+  function settle(weights, { config, side, lead, grid }) {
+    const { depth, embed_dim: D, num_heads: h } = config, d = D / h, { dist_token: second, pos_embed: table = new Float32Array(0) } = weights;
+    weights.cls_token ??= new Float32Array(D);
+    weights.pos_embed = new Float32Array((1 + grid ** 2) * D);
+    if (lead) weights.pos_embed.set(table.subarray(0, D));
+    if (config.pos_embed === "learned") weights.pos_embed.set(side === grid ? table.subarray(lead * D) : resampled(table.subarray(lead * D), side, grid, D), D);
+    if (second) {
+      weights.reg_token = lead > 1 ? second.map((v, i) => v + table[D + i]) : second;
+      const { "head.weight": W, "head_dist.weight": V } = weights, { "head.bias": b, "head_dist.bias": c } = weights;
+      if (W) weights["head.weight"] = Float32Array.from({ length: 2 * W.length }, (_, i) => (i % (2 * D) < D ? W : V)[Math.floor(i / (2 * D)) * D + (i % D)] / 2);
+      if (b) weights["head.bias"] = b.map((v, k) => (v + c[k]) / 2);
+    }
+    for (const name of ["dist_token", "head_dist.weight", "head_dist.bias"]) delete weights[name];
+    for (let l = 0; l < depth && config.pos_embed === "rope_unit"; l++)
+      for (const part of ["weight", "bias"]) {
+        const name = `blocks.${l}.attn.qkv.${part}`, from = weights[name], I = from ? from.length / (3 * D) : 0, to = from?.slice();
+        for (let o = 0; o < 2 * D && from; o++) { // row 2j of a head was row j, 2j + 1 was j + d/2
+          const at = o - (o % d) + Math.floor((o % d) / 2) + (o % 2 ? d / 2 : 0);
+          to.set(from.subarray(at * I, (at + 1) * I), o * I);
+        }
+        if (from) weights[name] = to;
+      }
   }
 
   /* LayerScale, a factor for each number that a layer puts out, goes into the layer, which then gives the same. */
@@ -241,7 +324,7 @@
       const [, block, k] = name.match(/^(.+)\.ls([12])\.gamma$/) ?? [];
       if (!k) continue;
       for (const part of ["weight", "bias"]) {
-        const values = weights[`${block}.${k === "1" ? "attn.proj" : "mlp.fc2"}.${part}`], row = values.length / gamma.length;
+        const values = weights[`${block}.${k === "1" ? "attn.proj" : "mlp.fc2"}.${part}`] ?? [], row = values.length / gamma.length;
         for (let i = 0; i < values.length; i++) values[i] *= gamma[Math.floor(i / row)];
       }
       delete weights[name];
