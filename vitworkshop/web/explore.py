@@ -68,6 +68,7 @@ FAR = [
     "foreign.js",
     "recipes.js",
     "microscope-work.js",
+    "microscope-heads.js",
     "microscope-trust.js",
     "way-far.js",
 ]

@@ -10,7 +10,7 @@
 
   const BYTES = { F64: 8, F32: 4, F16: 2, BF16: 2 };
   const HEADER = 1e8, MOST = 2e9; // bytes: of a header, of all that a model takes while it computes
-  const TOKENS = 800, SIDE = 224; // a picture of more patches is read at so many pixels
+  const SIDE = 224, MANY = 28; // pixels at which a larger picture is read; patches in a row, at most
   const LOOK = t("python -m vitlib look FILE says how a .safetensors file is made of it");
   const OTHERS = [ // what a file begins with that holds no weights, or none that are safe to read
     [/^PK[^]*\.npy/, t("it is NumPy's (.npz, as Google's); {LOOK}", { LOOK })],
@@ -168,7 +168,7 @@
     const turns = !has("pos_embed") && registers > 0, pre_norm = has("norm_pre.weight"), fc_norm = has("fc_norm.weight"); // DINOv3; CLIP
     const rows = shape("pos_embed")?.at(-2) ?? 0, lead = [cls + second, 0].find((n) => rows > n && Number.isInteger(Math.sqrt(rows - n)));
     if (rows && lead === undefined) fail(t("expected positions of a square of patches, got {positions}", { positions: rows }));
-    const side = Math.sqrt(rows - lead), grid = turns || side ** 2 > TOKENS ? Math.round(SIDE / P) : side;
+    const side = Math.sqrt(rows - lead), grid = turns || side > MANY ? Math.min(MANY, Math.round(SIDE / P)) : side;
     const hidden = shape("blocks.0.mlp.fc2.weight")?.[1], gated = has("blocks.0.mlp.fc1_g.weight") || shape("blocks.0.mlp.fc1.weight")?.[0] === 2 * hidden;
     const [K = 0, reads = D] = shape("head.weight") ?? [], two = K && (second || reads === 2 * D);
     const theirs = library === "transformers" && !scaled ? 1e-12 : 1e-6;
@@ -186,7 +186,8 @@
     if (!(config.act in root.vitMath.factors)) fail(t("its config says {act}; a model here has {acts}", {
       act: String(config.act).slice(0, 20), acts: Object.keys(root.vitMath.factors).join(t(", ")) }));
     if (grid !== side) assumed.push("img_size");
-    return { config, side, lead, assumed };
+    const recipe = pre_norm ? "CLIP" : map ? "SigLIP" : scaled && !has("head.weight") ? "DeiT, DINO: their authors" : undefined;
+    return { config, side, lead, assumed, recipe };
   }
 
   /* The names of a model's weights, and how many numbers each has. */
@@ -269,7 +270,7 @@
     }
     fold(weights);
     settle(weights, { ...made, grid });
-    return { config, weights, library, count: all, assumed, side, projects };
+    return { config, weights, library, count: all, assumed, side: side || 0, projects, recipe: made.recipe };
   }
 
   /* Positions of n x n places read at m x m: bicubic and antialiased, as torch has it. (n * n, D) -> (m * m, D). */

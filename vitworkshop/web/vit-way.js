@@ -46,7 +46,7 @@ window.vit.script("vit-lab.js").then(() => {
     async build() {
       const files = ["photos.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"];
       const picker = await this.stage("follow", ...files), { L } = this, D = this.model.config.embed_dim;
-      Object.assign(this, { D, T: 1 + this.N, moved: 1, playing: null });
+      Object.assign(this, { D, T: this.model.T ?? 1 + this.N, moved: 1, playing: null });
       this.stages = [["photo", t("Photo")], ["patches", t("Patches")], ["tokens", t("Tokens")],
         ...range(L).map((l) => ["block", t("Block {l}", { l }), l]),
         ["pool", this.readsCls ? "CLS" : t("Mean")], ...(this.model.classes.length ? [["answer", t("Answer")]] : [])].map(([kind, name, l]) => ({ kind, name, l }));

@@ -16,6 +16,11 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
     asked = 0;
     stays = "";
 
+    async loadModel() {
+      await super.loadModel();
+      this.L = this.model.L; // the question's block, too
+    }
+
     get recipe() {
       return this.given.recipe;
     }
