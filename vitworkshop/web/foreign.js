@@ -253,7 +253,7 @@
     if (needs > MOST) fail(t("a model of this size needs {size} here, with its {T} tokens; this page takes models up to ViT-B/16", {
       size: gigabytes(needs), T }));
     const weights = {};
-    let done = 0;
+    let done = 0, said = 0;
     for (const name of Object.keys(wanted)) {
       const names = parts(name), values = [];
       for (const part of names) values.push(has(part) ? await numbers(file, part, tensors.get(found.get(part))) : new Float32Array(D));
@@ -266,7 +266,8 @@
         const mask = await numbers(file, `${name}_mask`, tensors.get(found.get(`${name}_mask`)));
         weights[name] = weights[name].map((v, i) => (mask[i] ? v : 0));
       }
-      await tick((done += wanted[name]) / all);
+      done += wanted[name];
+      if (done - said > all / 20) await tick((said = done) / all);
     }
     fold(weights);
     settle(weights, { ...made, grid });

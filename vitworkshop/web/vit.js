@@ -190,8 +190,11 @@
       const absent = this.absent(remove), silent = (t) => (l === depth ? t > 0 : absent[t]); // the question alone asks there
       const qkv = products.linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D), turned = l < depth ? this.turn(qkv, positions) : qkv;
       products.scores(turned, T, D, h, maps);
-      for (let row = 0; row < h * T; row++)
-        for (let s = 0; s < T; s++) if (absent[s] || silent(row % T)) maps[row * T + s] = -Infinity;
+      const holes = [...absent.keys()].filter((s) => absent[s]);
+      for (let row = 0; row < h * T; row++) {
+        if (silent(row % T)) maps.fill(-Infinity, row * T, (row + 1) * T);
+        for (const s of holes) maps[row * T + s] = -Infinity;
+      }
       keep?.({ [`${name}.qkv`]: qkv, ...(turned !== qkv && { [`${name}.turned`]: turned }), [`${name}.scores`]: maps.slice(),
         [`${name}.weights`]: maps });
       for (let row = 0; row < h * T; row++)
