@@ -94,6 +94,10 @@ window.vit.script("vit-lab.js").then(() => {
       return this.stages[this.state.stage];
     }
 
+    get isPatch() {
+      return this.state.patch >= 0 && this.state.patch < this.N;
+    }
+
     /* Whether something was done to the picture or the model. */
     get touched() {
       return this.told().length > 0;
@@ -140,9 +144,13 @@ window.vit.script("vit-lab.js").then(() => {
 
     where = (i) => t("the patch in {place}", { place: place(i, this.n) });
 
+    called(token) {
+      return token ? place(token - 1, this.n) : "CLS";
+    }
+
     /* The tokens that are read most. */
     most(weights, few) {
-      const name = (i) => (i ? (i - 1 === this.state.patch ? t("itself") : place(i - 1, this.n)) : "CLS");
+      const name = (i) => (i - 1 === this.state.patch ? t("itself") : this.called(i));
       const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, few);
       return best.map((i) => t("{where} ({share})", { where: name(i), share: percent(weights[i]) })).join(t("; "));
     }
@@ -155,7 +163,7 @@ window.vit.script("vit-lab.js").then(() => {
         const reads = removed.includes(patch) ? t("{patch}: its token was rubbed out.", { patch: upper(one) })
           : t("{patch}: it reads most from {most}.", { patch: upper(one), most: this.most(this.reads(stage.l), 3) });
         return sentences(!stage.l && t("In a block each token reads all tokens, then computes by itself."), reads,
-          readsCls && stage.l === L - 1 ? t("What it becomes here nobody reads: the head reads CLS alone.") : classes.length
+          readsCls && patch >= 0 && stage.l === L - 1 ? t("What it becomes here nobody reads: the head reads CLS alone.") : classes.length
             && t("If the model answered now, it would say {answer}.", { answer: share(this.answers(stage.l + 1).whole) }));
       };
       return {
