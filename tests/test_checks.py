@@ -74,7 +74,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "show_images": dict(images=IMAGES),
     "StdConv2d": dict(in_chans=3, out_chans=4, kernel_size=3),
     "answer_with": dict(ON, kept=torch.arange(2).expand(3, 2)),
-    "attention_distance": dict(maps=MAPS, grid=(2, 2), patch_size=4),
+    "attention_distance": dict(maps=MAPS, cfg=vl.ViTConfig(img_size=8, patch_size=4)),
     "augment_batch": dict(
         images=IMAGES, labels=LABELS, recipe=TRAIN, num_classes=4, generator=DRAW
     ),

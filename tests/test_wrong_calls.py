@@ -199,9 +199,10 @@ def test_what_is_near_is_fine():
             == torch.half
         )
     maps = torch.full((1, 1, 1, 5, 5), 0.2)
+    cfg = vl.ViTConfig(img_size=8)
     torch.testing.assert_close(
-        vl.attention_distance(maps.bfloat16(), (2, 2), 4).float(),
-        vl.attention_distance(maps, (2, 2), 4),
+        vl.attention_distance(maps.bfloat16(), cfg).float(),
+        vl.attention_distance(maps, cfg),
         atol=0.1,
         rtol=0,
     )

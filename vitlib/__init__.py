@@ -88,6 +88,7 @@ from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pre
 
 if TYPE_CHECKING:
     from vitlib import viz
+    from vitworkshop.cli.look import look
     from vitworkshop.doctor.case import Finding
     from vitworkshop.doctor.doctor import doctor
     from vitworkshop.exercises.ask import check, hint
@@ -99,6 +100,7 @@ _LATE = {  # loaded when first used: figures, which need matplotlib, and the wor
     "viz": "vitlib.viz",
     "Finding": "vitworkshop.doctor.case",
     "doctor": "vitworkshop.doctor.doctor",
+    "look": "vitworkshop.cli.look",
     "check": "vitworkshop.exercises.ask",
     "hint": "vitworkshop.exercises.ask",
     "language": "vitworkshop.exercises.language",
@@ -187,6 +189,7 @@ __all__ = [
     "load_weights",
     "logit_lens",
     "lr_at",
+    "look",
     "mixup",
     "normalize",
     "occlusion",

@@ -9,6 +9,7 @@ from vitlib.checks import (
     Classes,
     Count,
     DropRate,
+    Natural,
     NonNegative,
     PatchDropRate,
     Positive,
@@ -48,23 +49,33 @@ class ViTConfig:
         attn_drop_rate: Dropout on the attention weights.
         drop_path_rate: Stochastic depth of the last block; earlier blocks get linearly less.
         patch_drop_rate: Share of the patches that are left out in training; see `PatchDrop`.
-        global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens.
+        global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens, "map" what one learned question
+            reads of them; "token_avg" and "token_reg" two vectors, CLS and the mean, or CLS and the first register.
         patch_embed: "conv", "linear", "overlap", "stem" or "hybrid"; see `vitlib.model.patches`.
-        pos_embed: "none", "learned", "learned2d", "sincos2d", "relative" or "rope"; see `vitlib.model.posembed`.
+        pos_embed: "none", "learned", "learned2d", "sincos2d", "relative", "rope" or "rope_unit"; see
+            `vitlib.model.posembed`.
         norm_order: "pre" (the paper) or "post" (the 2017 Transformer); see `vitlib.model.encoder`.
         head: "linear", or "mlp" with one tanh hidden layer (the paper's pre-training head).
         layer_scale: Initial value of LayerScale, or None for no LayerScale.
-        act: "gelu" (exact), "gelu_tanh" (Flax's form) or "relu".
+        act: "gelu" (exact), "gelu_tanh" (Flax's form), "quick_gelu" (CLIP's), "silu" or "relu".
         init_std: Standard deviation of the blocks' matrices before training.
         mask_token: Whether there is a learned token, which `MaskedPatchModel` puts for masked patches.
         attention: "full", or "axial": along the rows, then along the columns; see `vitlib.model.attention`.
         pos_at: Where positions are added: "stem", before the first block; "every", before every block, each with its
             own table; "shared", before every block, one table for all.
+        class_token: Whether there is a CLS token; without one the head reads the patches.
+        reg_tokens: Registers, learned tokens behind the patches that have no place and that, in most models, no head
+            reads.
+        pre_norm: Whether tokens are normalised once before the first block, as in CLIP.
+        fc_norm: Whether the last norm stands behind the pooling in place of before it.
+        mlp: "plain", or "gated": every hidden unit times the activation of a gate (SwiGLU).
+        norm_eps: Epsilon of every LayerNorm.
 
     Raises:
         ValueError: If a value is out of range, the sizes do not divide or two choices exclude each other.
 
-    Source: Section 3.1 and Table 1; chapter 08.
+    Source: Section 3.1 and Table 1; chapter 08. The last six: DINOv2's registers (arXiv 2309.16588), SigLIP, CLIP,
+        MAE and DINOv3, as timm computes them.
     """
 
     img_size: Size = 32
@@ -80,19 +91,25 @@ class ViTConfig:
     attn_drop_rate: DropRate = 0.0
     drop_path_rate: DropRate = 0.0
     patch_drop_rate: PatchDropRate = 0.0
-    global_pool: Literal["token", "avg"] = "token"
+    global_pool: Literal["token", "avg", "map", "token_avg", "token_reg"] = "token"
     patch_embed: Literal["conv", "linear", "overlap", "stem", "hybrid"] = "conv"
     pos_embed: Literal[
-        "none", "learned", "learned2d", "sincos2d", "relative", "rope"
+        "none", "learned", "learned2d", "sincos2d", "relative", "rope", "rope_unit"
     ] = "learned"
     norm_order: Literal["pre", "post"] = "pre"
     head: Literal["linear", "mlp"] = "linear"
     layer_scale: float | None = None
-    act: Literal["gelu", "gelu_tanh", "relu"] = "gelu"
+    act: Literal["gelu", "gelu_tanh", "quick_gelu", "silu", "relu"] = "gelu"
     init_std: Annotated[NonNegative, Usual(0.02)] = 0.02
     mask_token: bool = False
     attention: Literal["full", "axial"] = "full"
     pos_at: Literal["stem", "every", "shared"] = "stem"
+    class_token: bool = True
+    reg_tokens: Natural = 0
+    pre_norm: bool = False
+    fc_norm: bool = False
+    mlp: Literal["plain", "gated"] = "plain"
+    norm_eps: Annotated[Positive, Usual(1e-6)] = 1e-6
 
     def __post_init__(self) -> None:
         if isinstance(self.img_size, list):  # a config read back from JSON
@@ -108,10 +125,10 @@ class ViTConfig:
         check_heads(self.embed_dim, self.num_heads)
         if self.pos_embed in ("learned2d", "sincos2d"):
             check_quarters(f"pos_embed {self.pos_embed!r}", self.embed_dim)
-        if self.pos_embed == "rope" and self.embed_dim // self.num_heads % 4:
+        if self.turns and self.embed_dim // self.num_heads % 4:
             got = f"{self.embed_dim} / {self.num_heads} = {self.embed_dim // self.num_heads}; take other num_heads"
             raise ValueError(
-                f"with pos_embed 'rope' a head's width must be a multiple of 4, got {got}"
+                f"with pos_embed {self.pos_embed!r} a head's width must be a multiple of 4, got {got}"
             )
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
@@ -120,16 +137,53 @@ class ViTConfig:
             raise ValueError(
                 f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {got}"
             )
-        added_once = self.pos_at == "stem" and self.pos_embed not in (
-            "relative",
-            "rope",
-        )
+        self._check_tokens()
+        added_once = self.adds_positions_once
         if self.patch_drop_rate and not (added_once and self.attention == "full"):
             needs = "positions that are added once, and full attention"
             fix = 'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
             raise ValueError(
                 f"patch_drop_rate {self.patch_drop_rate} needs {needs}; {fix}"
             )
+
+    def _check_tokens(self) -> None:
+        """Refuse what needs a token that there is not, and parts that are made for CLS and patches alone."""
+        if not self.class_token and self.global_pool.startswith("token"):
+            got = f'{self.global_pool!r} without one; take "avg" or "map"'
+            raise ValueError(f"global_pool must not read a CLS token, got {got}")
+        if not self.reg_tokens and self.global_pool == "token_reg":
+            raise ValueError(
+                'global_pool "token_reg" reads a register, got reg_tokens 0; take 1'
+            )
+        usual = self.class_token and not self.reg_tokens
+        if usual or (
+            self.pos_embed not in ("relative", "learned2d")
+            and (self.attention, self.pos_at) == ("full", "stem")
+        ):
+            return
+        wanted = "full attention, and positions other than relative or learned2d, at the stem"
+        got = f"pos_embed {self.pos_embed!r}, pos_at {self.pos_at!r}, attention {self.attention!r}"
+        raise ValueError(f"registers, or no CLS token, need {wanted}, got {got}")
+
+    @property
+    def turns(self) -> bool:
+        """Whether positions turn queries and keys."""
+        return self.pos_embed in ("rope", "rope_unit")
+
+    @property
+    def adds_positions_once(self) -> bool:
+        """Whether the tokens hold their positions when the blocks begin, so that one can be left out."""
+        return self.pos_at == "stem" and not self.turns and self.pos_embed != "relative"
+
+    @property
+    def patches(self) -> slice:
+        """Where the patches stand among the tokens: behind CLS, before the registers."""
+        return slice(int(self.class_token), -self.reg_tokens or None)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens T of a picture: CLS, N patches, registers."""
+        return self.class_token + self.num_patches + self.reg_tokens
 
     @property
     def image_shape(self) -> tuple[int, int]:

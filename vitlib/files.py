@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from pathlib import Path
 def printable(text: str) -> str:
     """A name that somebody else gave, with "?" for what would move a terminal's cursor or change its colours."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def is_watched() -> bool:
+    """Whether somebody sees a bar grow: at a terminal, or in a notebook."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def lock(folder: Path, timeout: int = 0) -> contextlib.AbstractContextManager:

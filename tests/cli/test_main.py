@@ -257,7 +257,8 @@ def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
-def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_exits_130_and_tells_how_to_go_on(tmp_path, number):
     words = [
         sys.executable,
         "-m",
@@ -273,7 +274,7 @@ def test_ctrl_c_exits_130_and_tells_how_to_go_on(tmp_path):
     )
     while not (tmp_path / "checkpoint.pt").exists() and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, error = process.communicate()
     assert process.returncode == 130, error
     assert (

@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import unicodedata
 from pathlib import Path
 
 import cv2
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import vitlib as vl
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
+from vitlib.data.look import also_in
 from vitlib.files import read_json
 from vitworkshop.cli import main, train
 from vitworkshop.cli.pictures import load_split, split_folder
@@ -379,6 +381,59 @@ def test_train_and_val_below_a_folder_are_taken(birds, tmp_path):
     )
 
 
+def test_pictures_that_were_trained_on_are_told_before_training_and_beside_the_accuracy(
+    birds, tmp_path, capsys
+):
+    """And again where the run had finished before; the card keeps the number. Both sides may write é in another way."""
+    for part, form in (("train", "NFC"), ("val", "NFD")):
+        shutil.copytree(birds, tmp_path / "leak" / part)
+        name = unicodedata.normalize(form, "café")
+        (tmp_path / "leak" / part / "wren").rename(tmp_path / "leak" / part / name)
+    (tmp_path / "leak/val/heron/00.png").write_bytes(
+        (birds / "wren/03.png").read_bytes()
+    )
+    words = ["train", "--data", str(tmp_path / "leak"), "--img-size", "16"]
+    words += ["--epochs", "1", "--out", str(tmp_path / "out"), *TINY, *QUICK]
+    for line in ("test accuracy", "finished before, with a test accuracy"):
+        assert main(words) == 0
+        said = capsys.readouterr().out.splitlines()
+        assert said[0] == (
+            "leak: café 22, heron 22, kingfisher 22; held out to test: 33 pictures, all of val"
+        )
+        assert said[1].startswith(
+            "leak: 33 of 33 test pictures are also in train (val/"
+        )
+        assert said[2].startswith("leak: 1 picture stands under two labels (")
+        (accuracy,) = [each for each in said if each.startswith(line)]
+        assert accuracy.endswith("; 33 of 33 of these pictures were trained on")
+    assert card_in(tmp_path / "out")["final"]["trained_on"] == 33
+
+
+def test_what_is_held_out_to_choose_by_has_no_copy_among_what_is_trained_on(
+    birds, tmp_path, capsys, monkeypatch
+):
+    folder = tmp_path / "birds"
+    shutil.copytree(birds, folder)
+    for path in [*folder.glob("*/*")]:
+        shutil.copy(path, path.with_stem(f"{path.stem} copy"))
+    parts, train_model = [], train.train_model
+    monkeypatch.setattr(
+        "vitworkshop.cli.train.train_model",
+        lambda todo, data, val, **how: (
+            parts.append((data, val)) or train_model(todo, data, val, **how)
+        ),
+    )
+    words = ["train", "--data", str(folder), "--img-size", "16", "--validate"]
+    words += ["--epochs", "1", "--out", str(tmp_path / "out"), *TINY, *QUICK]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "held out to test: 6 of 66 pictures, a tenth of each class by seed 0" in said
+    assert "birds: copies within a class: 33 of 66 pictures (" in said
+    assert "trained on" not in said
+    ((data, val),) = parts
+    assert (len(data), len(val)) == (54, 6) and also_in(data, val) == 0
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_no_name_stops_a_command(birds, tmp_path, monkeypatch, encoding):
     names = ["猫", os.fsdecode(b"caf\xe9"), "a\x1b[2J"]
@@ -494,6 +549,14 @@ MISTAKES = {  # what is done to the folder of birds, the words, what is said
         lambda f: [path.unlink() for path in sorted(f.glob("wren/*"))[3:]],
         "birds",
         "10 images or more of each class, as one in ten is held out to test by, got 3 of wren",
+    ),
+    "copies": (
+        lambda f: [
+            p.write_bytes((f / "wren/00.png").read_bytes())
+            for p in sorted(f.glob("wren/*"))[2:]
+        ],
+        "birds",
+        "one in ten is held out to test by, got 2 of wren in 11 files; add some",
     ),
     "formats": (
         lambda f: [p.write_bytes(b"\0\0\0\x18ftypheic") for p in f.glob("wren/*")],

@@ -11,11 +11,19 @@ from torch.nn import functional as F
 import vitlib as vl
 
 CLOSE = dict(rtol=1e-4, atol=1e-5)
+
+
+def gridded(rows: int, cols: int, patch_size: int) -> vl.ViTConfig:
+    return vl.ViTConfig(
+        img_size=(rows * patch_size, cols * patch_size), patch_size=patch_size
+    )
+
+
 POOLS = pytest.mark.parametrize("pool", ["token", "avg"])
 PROBES = [
     vl.attention_rollout,
     vl.attention_entropy,
-    lambda maps: vl.attention_distance(maps, (2, 2), 4),
+    lambda maps: vl.attention_distance(maps, gridded(2, 2, 4)),
 ]
 
 
@@ -293,7 +301,7 @@ def test_probes_take_layers_one_by_one(probe):
 def test_distance_of_uniform_attention(side, patch_size, pixels):
     T = side * side + 1
     distance = vl.attention_distance(
-        torch.full((2, 1, 3, T, T), 1 / T), (side, side), patch_size
+        torch.full((2, 1, 3, T, T), 1 / T), gridded(side, side, patch_size)
     )
     torch.testing.assert_close(distance, torch.full((2, 3), pixels), rtol=0, atol=1e-3)
 
@@ -307,16 +315,16 @@ def test_distance_knows_rows_from_columns():
     ) - torch.tensor([0, 2])
     expected = 4 * away.float().norm(dim=1).mean()
     torch.testing.assert_close(
-        vl.attention_distance(maps, (2, 3), 4), expected.reshape(1, 1)
+        vl.attention_distance(maps, gridded(2, 3, 4)), expected.reshape(1, 1)
     )
-    assert not torch.allclose(vl.attention_distance(maps, (3, 2), 4), expected)
+    assert not torch.allclose(vl.attention_distance(maps, gridded(3, 2, 4)), expected)
 
 
 def test_distance_of_looking_at_oneself_is_zero_and_of_cls_alone_finite():
     maps = torch.eye(5).expand(1, 1, 1, 5, 5)
-    assert vl.attention_distance(maps, (2, 2), 16).item() == 0
+    assert vl.attention_distance(maps, gridded(2, 2, 16)).item() == 0
     maps = F.one_hot(torch.zeros(5, dtype=torch.long), 5).float().expand(1, 1, 1, 5, 5)
-    assert vl.attention_distance(maps, (2, 2), 16).item() == 0
+    assert vl.attention_distance(maps, gridded(2, 2, 16)).item() == 0
 
 
 def test_entropy_lies_between_one_token_and_all():
@@ -377,6 +385,6 @@ def test_maps_that_were_rounded_to_half_precision_are_maps(dtype):
 @pytest.mark.errors
 def test_distance_refuses_grids():
     with pytest.raises(
-        ValueError, match="2 x 3 patches has 7 tokens with CLS, got maps .* of T = 5"
+        ValueError, match="2 x 3 patches has 7 tokens here, got maps .* of T = 5"
     ):
-        vl.attention_distance(random_maps(), (2, 3), 4)
+        vl.attention_distance(random_maps(), gridded(2, 3, 4))

@@ -140,33 +140,35 @@ def test_kill_9_changes_no_bit(tmp_path):
     assert curves(survived) == curves(undisturbed)
 
 
-def interrupt_at(monkeypatch, step: int) -> None:
+def interrupt_at(monkeypatch, step: int, number: int = signal.SIGINT) -> None:
     calls, augment = [], objective.augment_batch
 
     def interrupting(*args, **kwargs):
         calls.append(1)
         if len(calls) == step:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         return augment(*args, **kwargs)
 
     monkeypatch.setattr(objective, "augment_batch", interrupting)
 
 
+# inside an epoch, and its last step (4 steps an epoch)
 @pytest.mark.parametrize(
-    "step", [4, 6]
-)  # inside an epoch, and its last step (4 steps an epoch)
-def test_ctrl_c_finishes_the_step_saves_and_goes_on_to_the_bit(
-    tmp_path, monkeypatch, step, capsys
+    ("step", "number"),
+    [(4, signal.SIGINT), (6, signal.SIGINT), (6, signal.SIGTERM)],
+)
+def test_a_signal_finishes_the_step_saves_and_goes_on_to_the_bit(
+    tmp_path, monkeypatch, step, number, capsys
 ):
-    handler = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(number)
     with monkeypatch.context() as patch:
-        interrupt_at(patch, step)
+        interrupt_at(patch, step, number)
         with pytest.raises(
             Stopped, match=f"stopped at step {step} of 12; all is saved"
         ):
             run(out=tmp_path)
     assert "stopping after this step" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(number) is handler
     result = run(out=tmp_path)
     assert_equal_weights(weights(result), weights(run()))
     assert curves(result) == curves(run())

@@ -1,7 +1,6 @@
 """Files of others on the command line: `check-pretrained` answers as timm does, `finetune` goes on; refusals."""
 
 import json
-from argparse import Namespace
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
@@ -26,7 +25,6 @@ import vitlib as vl
 from vitlib.data.photos import load_image
 from vitlib.files import read_json
 from vitworkshop.cli import main, pretrained
-from vitworkshop.cli.weights import open_weights
 
 cv2 = pytest.importorskip("cv2")
 TINY = vl.ViTConfig(
@@ -76,7 +74,8 @@ def quiet(cfg=TINY) -> vl.VisionTransformer:
 
 def run(*words) -> dict:
     """What is stored, once the command has run."""
-    assert main(["check-pretrained", *words, "--heads", "3", "--out", "out"]) == 0
+    words = (*words, "--assume", "num_heads=3", "--out", "out")
+    assert main(["check-pretrained", *words]) == 0
     return read_json("out/answers.json", "")
 
 
@@ -104,7 +103,7 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
         "attention_overlay",
         lambda *args, **more: drawn.append((*args, more)) or draw(*args, **more),
     )
-    stored = run(name, "--mean-std", mean_std)
+    stored = run(name, "--assume", f"mean_std={mean_std}")
     theirs = timm.models.vision_transformer.VisionTransformer(
         **dict(
             img_size=20,
@@ -125,8 +124,8 @@ def test_the_answers_and_the_map_are_timms(timm, name, mean_std, capsys, monkeyp
     assert found == pytest.approx(best.values.tolist(), rel=2e-5)
     said = capsys.readouterr().out
     shape = "24 wide, 2 deep, 3 heads, patches of 4, 20 x 20 pixels, 7 classes"
-    how = f"read at CLS; run with norms before attention and MLP, {act}, LayerNorm's epsilon {eps:g}, mean"
-    assert f"{name}: by the names of {library}, {shape}\n{how}" in said
+    how = f"read at CLS; run with {act}, epsilon {eps:g}, mean"
+    assert f", by the names of {library}: {shape}\n{how}" in said
     for i, p in zip(best.indices.tolist(), best.values.tolist(), strict=True):
         assert f"{p:8.2%}  class {i}\n" in said
 
@@ -156,14 +155,10 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     save_file(model.state_dict(), tmp_path / "model.safetensors")
     photo = vl.sample_image("rocket").permute(1, 2, 0).numpy()
     cv2.imwrite("rocket.png", photo[:, :, ::-1])
-    words = [
-        "vit_tiny_patch16_224.augreg_in21k_ft_in1k",
-        "model.safetensors",
-        "--image",
-        "rocket.png",
-    ]
+    out = Path("runs", f"check-{tmp_path.name}")  # the usual folder
+    words = ["model.safetensors", "--image", "rocket.png"]
     assert main(["check-pretrained", *words]) == 0
-    stored = read_json("runs/check-vit-ti-16/answers.json", "")  # the usual folder
+    stored = read_json(out / "answers.json", "")
     # 224 / 0.9, as timm has it
     image = load_image("rocket.png", 248)[:, 12:236, 12:236]
     best = vl.predict(model, image[None])[0].topk(5)
@@ -173,32 +168,20 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     assert [a["probability"] for a in stored["answers"]] == pytest.approx(
         best.values.tolist(), rel=1e-4
     )
-    header = {
-        "model": "vit-ti/16",
-        "library": "timm",
-        "img_size": 224,
-        "num_classes": 1000,
-    }
-    header |= {
-        "act": "gelu",
-        "norm_eps": 1e-6,
-        "mean": None,
-        "std": None,
-        "dataset": "rocket.png",
-    }
+    header = {"library": "timm", "family": "ViT", "dataset": "rocket.png"}
+    header |= {"mean": 0.5, "std": 0.5}
+    usual = {"num_heads": 3, "act": "gelu", "norm_eps": 1e-6}
+    assert stored["assumed"] == usual | {"global_pool": "token", "mean_std": "half"}
+    assert vl.ViTConfig(**stored["config"]) == model.cfg
     assert stored.items() >= header.items() and stored["command"].startswith(
         "python -m vitlib check-pretr"
     )
     said = capsys.readouterr().out
-    assert (
-        "mean and deviation 0.5, as nothing tells them (--mean-std)\nrocket.png:\n"
-        in said
-        and f"class {told[0][0]}  {told[0][1]}\n" in said
-    )
-    assert all(
-        str(Path("runs/check-vit-ti-16", one)) in said
-        for one in ("attention.png", "answers.json")
-    )
+    words = "num_heads=3 act=gelu norm_eps=1e-06 mean_std=half global_pool=token"
+    assert f"assumed, as nothing tells it: {words} (--assume" in said
+    assert "\nrocket.png:\n" in said
+    assert f"class {told[0][0]}  {told[0][1]}\n" in said
+    assert all(str(out / one) in said for one in ("attention.png", "answers.json"))
 
 
 def test_names_of_the_reader_and_no_names(monkeypatch, capsys):
@@ -214,7 +197,7 @@ def test_names_of_the_reader_and_no_names(monkeypatch, capsys):
         pretrained.find_spec("vitlib"),
     ):  # without timm, and with one that has no such lists
         monkeypatch.setattr(pretrained, "find_spec", lambda name, spec=spec: spec)
-        assert pretrained._class_names(None, 1000) == [""] * 1000
+        assert pretrained._class_names(None, None, 1000) == [""] * 1000
 
 
 @pytest.mark.parametrize("kind", ["DINO", "transformers, with a pooler"])
@@ -235,10 +218,10 @@ def test_a_file_without_a_head_gives_the_map_alone(kind, capsys):
             "pooler.dense.bias": torch.zeros(24),
         }
     torch.save(state, "weights.pth")
-    stored = run("weights.pth", "--mean-std", "imagenet")
+    stored = run("weights.pth")
     assert (
         stored["answers"] == []
-        and stored["num_classes"] == 0
+        and stored["config"]["num_classes"] == 0
         and Path("out/attention.png").is_file()
     )
     assert "no answers, the file has no head" in capsys.readouterr().out
@@ -287,7 +270,7 @@ def test_what_lies_beside_a_file_tells_the_rest():
 @pytest.mark.parametrize(
     ("make", "beside", "mean"),
     [
-        (lambda m: m.state_dict(), {}, None),
+        (lambda m: m.state_dict(), {}, 0.5),
         (
             lambda m: m.state_dict(),
             {"pretrained_cfg": {"mean": [0, 0, 0], "std": [1, 1, 1]}},
@@ -296,23 +279,18 @@ def test_what_lies_beside_a_file_tells_the_rest():
         (lambda m: {"teacher": dinos(m)}, {}, MEAN),
         (lambda m: m.state_dict() | {"mask_token": torch.zeros(1, 24)}, {}, MEAN),
         (lambda m: transformers_names(m, prefix="dinov2."), {}, MEAN),
-        (lambda m: transformers_names(m), {}, None),
+        (lambda m: transformers_names(m), {}, 0.5),
         (torchvisions, {}, MEAN),
     ],
 )
 def test_what_is_known_of_their_pictures(make, beside, mean):
     torch.save(make(lively(replace(TINY, layer_scale=1.0))), "x.pth")
     Path("config.json").write_text(json.dumps(beside))
-    assert (
-        open_weights(Namespace(heads=3, mean_std=None), Path("x.pth"), False)[1]["mean"]
-        == mean
-    )
-    assert (
-        open_weights(Namespace(heads=3, mean_std="half"), Path("x.pth"), True)[1][
-            "mean"
-        ]
-        == 0.5
-    )
+    card = vl.load_pretrained("x.pth", num_heads=3)[1]
+    assert list(np.ravel(card["mean"])) == list(np.ravel(mean))
+    assert ("mean_std" in card["assumed"]) == ("pretrained_cfg" not in beside)
+    said = vl.load_pretrained("x.pth", num_heads=3, mean_std="half")[1]
+    assert said["mean"] == 0.5 and "mean_std" not in said["assumed"]
 
 
 def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
@@ -324,21 +302,14 @@ def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
         for i in range(10):
             cv2.imwrite(f"pets/{name}/{i}.png", np.full((20, 20, 3), 20 * i, np.uint8))
     words = "--data pets --epochs 1 --lr 2e-6 --set ema_decay=0.0 --threads 1 --device cpu".split()
-    assert main(["finetune", "dino.pth.tar", *words]) == 2
-    error = capsys.readouterr().err
-    assert (
-        "beside it tells its heads (--heads 1 is usual at this width) and its pictures' norm"
-        in error
-    )
-    assert main(["finetune", "cifar10-plain", *words, "--heads", "3"]) == 2
-    assert (
-        "are for files of others' weights, cifar10-plain is none"
-        in capsys.readouterr().err
-    )
+    its = ["--assume", "num_heads=3"]
+    assert main(["finetune", "cifar10-plain", *words, *its]) == 2
+    expected = "expected no num_heads for cifar10-plain, whose card tells it"
+    assert expected in capsys.readouterr().err
     vl.save_pretrained(model, {"name": "mine"}, "runs/mine")
     starts = {
         "ViT-B_16.npz": [],
-        "dino.pth.tar": ["--heads", "3", "--mean-std", "imagenet"],
+        "dino.pth.tar": [*its, "mean_std=imagenet"],
         "runs/mine": [],
     }
     for start, told in starts.items():
@@ -364,7 +335,7 @@ def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
             vl.load_weights(
                 expected, model.state_dict(), load_head=False, mean=MEAN, std=STD
             )
-        assert card["start"] == Path(start).name.rpartition(".")[0] or "mine"
+        assert card["start"] == Path(start).name.partition(".")[0]
         assert (
             new.cfg == expected.cfg or start == "dino.pth.tar" and new.cfg.act == "gelu"
         )
@@ -372,7 +343,9 @@ def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
             torch.testing.assert_close(
                 value, expected.state_dict()[key], atol=2e-3, rtol=2e-3
             )
-    assert "dino.pth.tar: by the names of timm, 24 wide" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "dino: ViT, by the names of timm: 24 wide" in said
+    assert "assumed, as nothing tells it: act=gelu" in said
 
 
 def refused(capsys, *words) -> str:
@@ -392,17 +365,13 @@ def refused(capsys, *words) -> str:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        (
-            "cls_token",
-            None,
-            "the weights (timm) have no cls_token; take those of a ViT with a CLS token",
-        ),
-        ("pos_embed", None, "the weights (timm) have no pos_embed; take"),
+        ("cls_token", None, "26 positions are not those of a square grid"),
+        ("pos_embed", None, "the weights do not tell positions; take"),
         ("pos_embed", torch.zeros(26, 24), "of another shape: pos_embed (26, 24)"),
         (
             "pos_embed",
             torch.zeros(1, 30, 24),
-            "29 patch positions are not a square grid; resample",
+            "30 positions are not those of a square grid; resample",
         ),
         (
             "patch_embed.proj.weight",
@@ -417,7 +386,8 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
         {name: weight for name, weight in state.items() if weight is not None},
         "weights.safetensors",
     )
-    assert message in refused(capsys, "weights.safetensors", "--heads", "3")
+    words = ["--assume", "num_heads=3"]
+    assert message in refused(capsys, "weights.safetensors", *words)
 
 
 @pytest.mark.errors
@@ -425,32 +395,29 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
     ("words", "message"),
     [
         (
-            "weights",
-            "neither weights nor JSON beside it tells its heads (--heads 1 is usual at this width)",
-        ),
-        ("weights --heads 0", "--heads must be a positive integer, got 0"),
-        ("weights --heads 5", "embed_dim 24 is not a multiple of num_heads 5"),
-        (
-            "google/vit-base-patch32-384 weights",
-            "vit-b/32 has embed_dim 768, weights 24; leave the name out",
+            "weights --assume num_heads=0",
+            "num_heads must be a positive integer, got 0",
         ),
         (
-            "deit_tiny_patch16_224.fb_in1k weights",
-            "vit-ti/16 has embed_dim 192, weights 24; leave",
+            "weights --assume num_heads=5",
+            "embed_dim 24 is not a multiple of num_heads 5",
         ),
-        ("swin_tiny_patch4 weights", "got 'swin_tiny_patch4'"),
-        ("weights --heads 3 --image nothing.jpg", "no file nothing.jpg"),
-        ("weights --heads 3 --image names.txt", "names.txt is of no kind that is read"),
+        ("weights --assume heads=3", "--assume takes num_heads=VALUE or act=VALUE"),
+        ("weights --assume act=tanh", "expected one of gelu"),
+        ("weights --assume mean_std=cifar", "half, imagenet, clip, got 'cifar'"),
+        ("cifar10-plain", "cifar10-plain is a model of this book; python -m vitlib"),
+        ("weights --image nothing.jpg", "no file nothing.jpg"),
+        ("weights --image names.txt", "names.txt is of no kind that is read"),
         (
-            "weights --heads 3 --classes names.txt",
+            "weights --classes names.txt",
             "expected 7 names in names.txt, got 2; write one a",
         ),
         (
-            "weights --heads 3 --classes nothing.txt",
+            "weights --classes nothing.txt",
             "No such file or directory: nothing.txt",
         ),
         (
-            "weights --heads 3 --out names.txt",
+            "weights --out names.txt",
             "--out must be a folder, got the file names.txt",
         ),
     ],

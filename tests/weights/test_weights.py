@@ -1,6 +1,7 @@
 """Other libraries' weights: every name known, the same logits, what does not fit refused, no code run."""
 
 import argparse
+import json
 import os
 import random
 import re
@@ -13,7 +14,6 @@ import torch
 from safetensors.torch import save_file
 
 import vitlib as vl
-from vitworkshop.cli.weights import open_weights
 
 FOREIGN = vl.ViTConfig(
     img_size=16,
@@ -325,11 +325,9 @@ def test_real_timm_whose_sizes_are_read_from_the_file(timm, more, tmp_path):
     )
     theirs = shaken(timm.models.vision_transformer.VisionTransformer(**sizes | more))
     torch.save({"model": theirs.state_dict()}, tmp_path / "x.ckpt")
-    told, x = (
-        argparse.Namespace(heads=more.get("num_heads", 3), mean_std="half"),
-        torch.randn(2, 3, 16, 16),
-    )
-    ours, _ = open_weights(told, tmp_path / "x.ckpt", needs_mean=True)
+    told = dict(num_heads=more.get("num_heads", 3), mean_std="half")
+    x = torch.randn(2, 3, 16, 16).clamp(-1, 1)
+    ours, _ = vl.load_pretrained(tmp_path / "x.ckpt", **told)
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
 
@@ -450,11 +448,9 @@ def test_real_transformers(kind, tmp_path):
     x = torch.randn(2, 3, 16, 16)
     wanted = theirs(pixel_values=x).last_hidden_state
     for source in (theirs.state_dict(), tmp_path / "model.safetensors"):
-        ours = lively(replace(FOREIGN, layer_scale=None if kind == "ViT" else 0.1))
-        assert (
-            vl.load_weights(ours, source, load_head=False, norm_eps=cfg.layer_norm_eps)
-            == "transformers"
-        )
+        scale = None if kind == "ViT" else 0.1
+        ours = lively(replace(FOREIGN, layer_scale=scale, norm_eps=cfg.layer_norm_eps))
+        assert vl.load_weights(ours, source, load_head=False) == "transformers"
         torch.testing.assert_close(
             ours.forward_features(x), wanted, rtol=1e-5, atol=1e-5
         )
@@ -612,20 +608,18 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(change, model, message
 
 
 PARTS = {
-    "a distillation token": "dist_token head_dist.weight embeddings.distillation_token",
-    "registers": "reg_token register_tokens storage_tokens",
     "relative positions of another kind": "blocks.0.attn.relative_position_bias_table blocks.0.attn.rel_pos_h",
-    "rotary positions": "rope.freqs blocks.0.attn.rope.freqs_cos",
-    "a gated MLP": "blocks.0.mlp.fc1_g.weight blocks.0.mlp.w12.weight",
-    "scales as BEiT, EVA": "blocks.0.gamma_1 blocks.0.lambda_2",
-    "biases of queries and values alone": "blocks.0.attn.q_bias",
+    "rotary positions of another kind": "blocks.0.attn.rope.freqs_cos",
     "norms inside attention or MLP": "blocks.0.attn.q_norm.weight blocks.0.mlp.norm.weight",
-    "a decoder": "decoder_embed.weight decoder.mask_token",
+    "a norm behind the patches": "patch_embed.norm.weight",
     "a ResNet before the patches": "patch_embed.backbone.conv1.weight",
-    "pooling by attention": "attn_pool.latent",
-    "a norm before the first block": "norm_pre.weight",
-    "a norm after pooling": "fc_norm.weight",
     "low-rank additions": "blocks.0.attn.qkv.lora_A.default.weight",
+}
+TOGETHER = {
+    "scales or biases as BEiT and EVA": {"blocks.0.gamma_1": 1},
+    "scales or biases as BEiT": {"blocks.0.attn.q_bias": 1, "reg_token": 1},
+    "a question behind CLIP's norms": {"norm_pre.weight": 1, "attn_pool.latent": 1},
+    "norms without a bias": {"blocks.0.norm1.bias": 0},
 }
 
 
@@ -634,7 +628,7 @@ PARTS = {
     ("part", "name"), [(part, name) for part in PARTS for name in PARTS[part].split()]
 )
 def test_parts_that_no_model_here_has_are_named(part, name):
-    words = rf"{part}.*: {name}; .* take weights of a model without$"
+    words = rf"{part}.*: {name}; .* python -m vitlib look lists what is read$"
     for beside in (
         {},
         {"head.weight": torch.zeros(7, 24)},
@@ -643,14 +637,26 @@ def test_parts_that_no_model_here_has_are_named(part, name):
             vl.load_weights(
                 lively(), lively().state_dict() | {name: torch.zeros(1, 4, 24)} | beside
             )
-    clip = {
-        "visual.conv1.weight": torch.zeros(1),
-        "visual.ln_pre.weight": torch.zeros(1),
-    }
-    with pytest.raises(
-        ValueError, match="a norm before the first block .*: visual.ln_pre.weight"
-    ):
-        vl.load_weights(lively(), clip)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("part", TOGETHER)
+def test_parts_that_only_several_names_tell(part):
+    state = lively().state_dict()
+    for name, is_there in TOGETHER[part].items():
+        state.pop(name, None)
+        state |= {name: torch.zeros(24)} if is_there else {}
+    with pytest.raises(ValueError, match=f"are of a model with {part}"):
+        vl.load_weights(lively(), state)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    "name", ["reg_token", "storage_tokens", "norm_pre.weight", "fc_norm.weight"]
+)
+def test_parts_that_this_model_has_not_are_left_over(name):
+    with pytest.raises(ValueError, match="left over: |reg_tokens 4, the model has"):
+        vl.load_weights(lively(), lively().state_dict() | {name: torch.zeros(1, 4, 24)})
 
 
 @pytest.mark.errors
@@ -738,13 +744,22 @@ def test_another_number_of_heads_is_refused(tmp_path, told):
     ("content", "message"),
     [
         (None, "a file of weights, got .*weights.ckpt, which is not there"),
-        (b"", r"is damaged \(EOFError"),
+        (b"", "is empty; fetch it again"),
         (
             b"version https://git-lfs.github.com/spec/v1",
             "is a pointer of Git LFS; git lfs pull fetches",
         ),
         (b"<!DOCTYPE html>", "is a web page; fetch the file itself"),
         (b'{"weight_map": {}}', "is JSON; take the weights that it speaks of"),
+        (
+            b"Entry not found",
+            r"is text \('Entry not found' ...\); fetch the file itself",
+        ),
+        (b"Access to model x is restricted", "where need be with your access token"),
+        (b"\x89HDF\r\n\x1a\n", "is Keras's"),
+        (b"GGUF\x03\0\0\0", "is llama.cpp's"),
+        (b"\x80\x02}q\x00", "begins as a PyTorch file and cannot be read"),
+        (b"\x08\0\0\0\0\0\0\0{}", "begins as a safetensors file and cannot be read"),
     ],
 )
 def test_a_file_of_no_use(tmp_path, content, message):
@@ -752,6 +767,48 @@ def test_a_file_of_no_use(tmp_path, content, message):
         (tmp_path / "weights.ckpt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         vl.load_weights(lively(), tmp_path / "weights.ckpt")
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".bin", ".npz", ""])
+def test_a_file_is_told_by_its_first_bytes_not_by_its_ending(tmp_path, suffix):
+    theirs, file = lively(), tmp_path / f"weights{suffix}"
+    for write in (
+        lambda: torch.save(theirs.state_dict(), file),
+        lambda: torch.save(
+            theirs.state_dict(), file, _use_new_zipfile_serialization=False
+        ),
+        lambda: save_file(theirs.state_dict(), file),
+    ):
+        write()
+        ours = lively(seed=1)
+        vl.load_weights(ours, file)
+        assert torch.equal(ours.head.weight, theirs.head.weight)
+
+
+def test_weights_in_several_files_are_read_by_their_index_or_their_names(tmp_path):
+    theirs = lively()
+    state = list(theirs.state_dict().items())
+    names = [f"model-0000{i}-of-00003.safetensors" for i in (1, 2, 3)]
+    where = {}
+    for i, name in enumerate(names):
+        part = dict(state[i::3])
+        save_file(part, tmp_path / name)
+        where |= dict.fromkeys(part, name)
+    for source in (tmp_path, tmp_path / names[1]):
+        ours = lively(seed=1)
+        assert vl.load_weights(ours, source) == "timm"
+        assert all(map(torch.equal, ours.state_dict().values(), dict(state).values()))
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": where}))
+    for source in (tmp_path, index):
+        assert vl.load_weights(lively(seed=1), source) == "timm"
+    (tmp_path / names[2]).unlink()
+    for source in (tmp_path, index, tmp_path / names[0]):
+        with pytest.raises(ValueError, match=f"lie in 3 files, {names[2]} of them not"):
+            vl.load_weights(lively(), source)
+    index.write_text(json.dumps({"weight_map": {"a": "../other"}}))
+    with pytest.raises(ValueError, match="lists no files of weights; fetch it again"):
+        vl.load_weights(lively(), index)
 
 
 @pytest.mark.errors
@@ -809,18 +866,6 @@ def test_weights_that_are_no_numbers_change_nothing(dtype, change, words):
     assert all(
         torch.equal(value, before[key]) for key, value in model.state_dict().items()
     )
-
-
-def test_the_epsilon_that_no_file_tells():
-    state = lively().state_dict()
-    model = vl.VisionTransformer(FOREIGN)
-    norms = [part for part in model.modules() if isinstance(part, torch.nn.LayerNorm)]
-    vl.load_weights(model, state)
-    assert len(norms) == 5 and {norm.eps for norm in norms} == {1e-6}
-    vl.load_weights(model, state, norm_eps=1e-12)
-    assert {norm.eps for norm in norms} == {1e-12}
-    vl.load_weights(model, state)  # what was told once stays
-    assert {norm.eps for norm in norms} == {1e-12}
 
 
 @pytest.mark.errors

@@ -50,6 +50,7 @@ class Dataset:
         classes: The classes' names.
         label: How to call the data beside a number measured on it, e.g. "CIFAR-10 (JPEG q75)".
         name: "cifar10", "drawn10" or "folder".
+        files: Where each image came from, n paths; none, if they came from no files of their own.
 
     NumPy arrays become tensors, and a list of labels, too.
 
@@ -64,6 +65,7 @@ class Dataset:
     classes: tuple[str, ...] = ()
     label: str = ""
     name: str = "custom"
+    files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         images = (
@@ -74,6 +76,10 @@ class Dataset:
         check_images(images)
         check_value("classes", self.classes, Sequence)
         labels = as_labels(self.labels, len(images), len(self.classes))
+        if len(self.files) not in (0, len(images)):
+            raise ValueError(
+                f"expected a file for each of {len(images)} images, got {len(self.files)}; leave them out"
+            )
         self.__dict__.update(images=images, labels=labels)  # it is frozen
 
     def __len__(self) -> int:
@@ -81,11 +87,17 @@ class Dataset:
 
     def hold_out(self, n: int) -> tuple[Dataset, Dataset]:
         """What is left to train on, and n images held out; see `split_validation`."""
-        parts = split_validation(self.images, self.labels, n)
-        rest, held = (
-            replace(self, images=images, labels=labels) for images, labels in parts
-        )
+        rest, held = map(self.take, held_out(self.labels, n))
         return rest, held
+
+    def take(self, index: Int64[Tensor, " m"]) -> Dataset:
+        """The images at these places, in this order."""
+        return replace(
+            self,
+            images=self.images[index.to(self.images.device)],
+            labels=self.labels[index.to(self.labels.device)],
+            files=tuple(self.files[i] for i in index.tolist()) if self.files else (),
+        )
 
     def resize(self, img_size: Size) -> Dataset:
         """The same images at another size, in pixels; see `resize_images`."""
@@ -157,6 +169,16 @@ def split_validation(
     """
     images, total = torch.as_tensor(images), len(images)
     labels = as_labels(labels, total)
+    train, val = (
+        (images[i.to(images.device)], labels[i.to(labels.device)])
+        for i in held_out(labels, n, seed)
+    )
+    return train, val
+
+
+def held_out(labels: Tensor, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """The places of the images that are left, and of n held out; see `split_validation`."""
+    total = len(labels)
     check_between("n", n, 1, total - 1)
     check_value("seed", seed, SmallSeed)
     shuffled = np.random.default_rng(seed).permutation(total)
@@ -167,11 +189,7 @@ def split_validation(
         members = np.flatnonzero(y == value)
         rank[members] = (np.arange(len(members)) + 0.5) / len(members)
     order = torch.from_numpy(shuffled[np.argsort(rank, kind="stable")])
-    parts = [part.sort().values for part in (order[n:], order[:n])]
-    train, val = (
-        (images[i.to(images.device)], labels[i.to(labels.device)]) for i in parts
-    )
-    return train, val
+    return order[n:].sort().values, order[:n].sort().values
 
 
 def resize_images(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch import Tensor
 from vitlib.checks import Size, as_pair, check_choice, checked
 from vitlib.data.dataset import Dataset
 from vitlib.data.pixels import channels_last, rgb_pixels
+from vitlib.files import is_watched, printable
 
 __all__ = ["load_folder", "load_image", "sample_image"]
 
@@ -41,6 +43,16 @@ _OTHERS = {
     "rocket": "rocket.jpg",
 }
 SAMPLES = {name: _OTHERS.get(name, f"{name}.png") for name in _NAMES}
+# what systems and disks leave in a folder; what begins with a dot is hidden anyway
+_LEFT = ("__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN", "lost+found")
+_LEFT += (
+    "System Volume Information",
+    "Thumbs.db",
+    "ehthumbs.db",
+    "desktop.ini",
+    "Icon\r",
+)
+LEFT = {name.casefold() for name in _LEFT}
 SAMPLES |= {
     name.replace("-", " "): f"{name}.jpg"
     for name in sorted(path.stem for path in PICTURES.glob("*.jpg"))
@@ -118,8 +130,9 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
 
     Args:
         path: For instance `pets`, with `pets/cat/1.jpg`, `pets/dog/1.jpg` and so on. Classes are numbered in
-            alphabetical order. Hidden files are passed over; a warning names all others that are: because they lie
-            beside the classes' folders, or for the reason for which `load_image` refuses them.
+            alphabetical order. Hidden files and what systems leave (`Thumbs.db`, `@eaDir`) are passed over; a
+            warning names all others that are: because they lie beside the classes' folders, or for the reason for
+            which `load_image` refuses them.
         img_size: Pixels, one number or (height, width); see `load_image`.
 
     Raises:
@@ -140,16 +153,21 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
         raise ValueError(
             f"expected one folder for each class in {path}, got none; try cat/1.jpg"
         )
+    # a Mac may write é as e and an accent, others as one letter
+    names = [unicodedata.normalize("NFC", folder.name) for folder in folders]
+    classes = tuple(sorted({*names}))
+    numbers = [classes.index(name) for name in names]
     files = {
         file: label
-        for label, folder in enumerate(folders)
-        for file in sorted(folder.glob("[!.]*"))
+        for label, folder in zip(numbers, folders, strict=True)
+        for file in visible(folder)
     }
-    loose = [p for p in sorted(path.glob("[!.]*")) if p.is_file()]
+    loose = [p for p in visible(path) if p.is_file()]
     images, skipped = read_pictures(path, files, size, loose)
     labels = [files[file] for file in images]
-    for label, folder in enumerate(folders):
-        if label not in labels:
+    found = {*labels}
+    for label, folder in zip(numbers, folders, strict=True):
+        if label not in found:
             inside = ", ".join(p.name for p in class_folders(folder))
             fix = (
                 f"load it by itself if {inside} are classes"
@@ -161,14 +179,29 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
             )
     if skipped:
         warnings.warn(skipped, stacklevel=3)
-    classes = tuple(folder.name for folder in folders)
-    pixels, label = torch.stack([*images.values()]), path.resolve().name
-    return Dataset(pixels, torch.tensor(labels), classes, label, "folder")
+    return Dataset(
+        torch.stack([*images.values()]),
+        torch.tensor(labels),
+        classes,
+        path.resolve().name,
+        "folder",
+        tuple(map(str, images)),
+    )
+
+
+def visible(path: Path) -> list[Path]:
+    """What lies in a folder, but for what is hidden or left there by a system."""
+    return sorted(p for p in path.glob("*") if not is_left(p.name))
+
+
+def is_left(name: str) -> bool:
+    """Whether a file or folder of this name is hidden, or a system's, not a reader's."""
+    return name.startswith(".") or name.casefold() in LEFT
 
 
 def class_folders(path: Path) -> list[Path]:
-    """The folders in a folder, but for hidden ones and what a Mac leaves in archives."""
-    return sorted(p for p in path.glob("[!.]*") if p.is_dir() and p.name != "__MACOSX")
+    """The folders in a folder, but for hidden ones and those of systems."""
+    return [p for p in visible(path) if p.is_dir()]
 
 
 def read_pictures(
@@ -178,8 +211,12 @@ def read_pictures(
     loose: Sequence[Path] = (),
 ) -> tuple[dict[Path, Tensor], str]:
     """The pictures among a folder's files, and in words what is skipped: what cannot be read, and all `loose` files."""
+    from tqdm import tqdm
+
+    how = {"unit": "file", "leave": False, "delay": 2, "disable": not is_watched()}
     images, skipped = {}, {"in no class's folder": [*loose]}
-    for file in files:
+    bar = tqdm([*files], f"reading {printable(folder.name)}", **how)
+    for file in bar:
         try:
             images[file] = _fit(rgb_pixels(file), size)
         except (OSError, ValueError) as error:

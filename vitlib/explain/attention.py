@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Count, Grid, Rate, Usual, check_choice, check_value, checked
+from vitlib.checks import Rate, Usual, check_choice, check_value, checked
+from vitlib.config import ViTConfig
 from vitlib.tensors import check_dense
 
 __all__ = ["attention_distance", "attention_entropy", "attention_rollout"]
@@ -99,44 +100,41 @@ def attention_rollout(
 
 @torch.no_grad()
 @checked
-def attention_distance(
-    maps: Maps, grid: Grid, patch_size: Count
-) -> Float[Tensor, "L h"]:
+def attention_distance(maps: Maps, cfg: ViTConfig) -> Float[Tensor, "L h"]:
     """How far, in pixels, each head looks on average: its receptive field's counterpart.
 
-    CLS is left out as query and as key, and the rows over the patches are divided by their sums.
+    CLS and registers are left out as queries and as keys, and the rows over the patches are divided by their sums.
     Between patch centres, so a patch is at distance 0 from itself.
 
     Args:
-        maps: (L, B, h, 1+N, 1+N), or a sequence of layers, as for `attention_rollout`.
-        grid: (rows, cols) of patches, `model.cfg.grid`.
-        patch_size: Patch side P in pixels.
+        maps: (L, B, h, T, T), or a sequence of layers, as for `attention_rollout`.
+        cfg: The model's config, which tells grid, patch side and tokens.
 
     Returns:
         (L, h) in pixels, the mean over queries and images.
 
     Raises:
-        ValueError: If rows do not sum to 1 or the grid does not fit.
+        ValueError: If rows do not sum to 1 or the maps have another number of tokens.
 
     Source: Figure 7 (right), Figure 11 and Appendix D.7; chapter 15.
 
-    >>> print(f"{attention_distance(torch.full((1, 1, 1, 65, 65), 1 / 65), (8, 8), 4).item():.3f}")
+    >>> print(f"{attention_distance(torch.full((1, 1, 1, 65, 65), 1 / 65), ViTConfig()).item():.3f}")
     16.546
     """
     maps = _weights(maps)
-    rows, cols = grid
-    if (tokens := rows * cols + 1) != maps.shape[-1]:
-        got = f"maps (L, B, h, T, T) of T = {maps.shape[-1]}; use model.cfg.grid"
+    rows, cols = cfg.grid
+    if cfg.num_tokens != maps.shape[-1]:
+        got = f"maps (L, B, h, T, T) of T = {maps.shape[-1]}; use the model's own cfg"
         raise ValueError(
-            f"a grid of {rows} x {cols} patches has {tokens} tokens with CLS, got {got}"
+            f"a grid of {rows} x {cols} patches has {cfg.num_tokens} tokens here, got {got}"
         )
     centres = torch.cartesian_prod(
         torch.arange(rows), torch.arange(cols)
     ).double()  # (N, 2)
     # (N, N)
     pixels = torch.cdist(centres, centres, compute_mode="donot_use_mm_for_euclid_dist")
-    pixels = (patch_size * pixels).to(maps)
-    patches = maps[..., 1:, 1:]  # (L, B, h, N, N)
+    pixels = (cfg.patch_size * pixels).to(maps)
+    patches = maps[..., cfg.patches, cfg.patches]  # (L, B, h, N, N)
     means = (patches * pixels).sum(dim=-1) / patches.sum(dim=-1).clamp_min(
         torch.finfo(maps.dtype).tiny
     )

@@ -36,7 +36,7 @@ def answer_with(
         erase: "remove" leaves the other tokens out; "grey" makes the other patches' pixels 0, which is mid-grey.
 
     Returns:
-        (B, K). With no patch left, the mean of the patch tokens counts as zero.
+        (B, K). With no patch left, the head finds one token of zeros in their place.
 
     Raises:
         ValueError: For "remove", also if the model has positions that are not added once, at the stem.
@@ -59,19 +59,16 @@ def answer_with(
             stays = stays.repeat_interleave(cfg.patch_size, dim=side)
         return model(images * stays[:, None])  # (B, H, W) -> (B, 1, H, W)
     # blocks must see neither places nor the number of tokens
-    if (
-        cfg.pos_at != "stem"
-        or cfg.attention != "full"
-        or model.pos_embed.attention_bias() is not None
-    ):
+    if not cfg.adds_positions_once or cfg.attention != "full":
         wanted = (
             "a model with full attention and positions that are added once, at the stem"
         )
         got = f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}"
         raise ValueError(f"expected {wanted}, got {got}; erase by grey")
     x = model.embed(images)
-    patches = x[:, 1:].gather(1, kept[:, :, None].expand(-1, -1, x.shape[-1]))
-    return _answer(model, torch.cat([x[:, :1], patches], dim=1))  # (B, 1+n, D)
+    before, behind = x[:, : cfg.patches.start], x[:, cfg.patches.start + N :]
+    patches = x[:, cfg.patches].gather(1, kept[:, :, None].expand(-1, -1, x.shape[-1]))
+    return _answer(model, torch.cat([before, patches, behind], dim=1))
 
 
 @torch.no_grad()
@@ -131,8 +128,8 @@ def intervene(
         order: For each of the N places, the patch whose content stands there.
         positions: "none" takes the patches' position embeddings away; or for each of the N places, the place
             whose position embedding it gets.
-        remove: Places whose tokens are left out, as if the image had no such patch. If all are, the mean of
-            the patch tokens counts as zero.
+        remove: Places whose tokens are left out, as if the image had no such patch. If all are, the head finds one
+            token of zeros in their place.
         heads: Pairs (layer, head), counted from 0, whose output is zero.
 
     Raises:
@@ -149,7 +146,7 @@ def intervene(
     """
     x, kept = moved_tokens(model, model.embed_patches(images), order, positions, remove)
     with switched_off(model, heads):
-        return _answer(model, x[:, kept])  # (B, 1+kept, D)
+        return _answer(model, x[:, kept])
 
 
 @torch.no_grad()
@@ -189,12 +186,11 @@ def moved_tokens(
     positions: str | Sequence[int] | None,
     remove: Sequence[int],
 ) -> tuple[Tensor, list[int]]:
-    """The encoder's input (B, 1+N, D) as `intervene` makes it of patches (B, N, D), and which tokens stay."""
+    """The encoder's input (B, T, D) as `intervene` makes it of patches (B, N, D), and which tokens stay."""
     cfg, N = model.cfg, model.cfg.num_patches
-    if (
-        cfg.norm_order != "pre"
-        or cfg.pos_at != "stem"
-        or model.pos_embed.attention_bias() is not None
+    untouched = positions is None and not remove
+    if cfg.norm_order != "pre" or not (
+        cfg.adds_positions_once or cfg.turns and untouched
     ):
         raise ValueError(
             "expected a pre-norm model with a table of positions at the stem; see ViTConfig"
@@ -214,34 +210,37 @@ def moved_tokens(
             raise ValueError(
                 f"expected {name} to be {wanted} from 0 to {N - 1}, got {list(places)[:8]} ..."
             )
-    table = model.pos_embed.table()  # (1, 1+N, D)
+    table = model.pos_embed.table()  # (1, 1+N, D), or (1, N, D) without CLS
     if order is not None:
         patches = patches[:, list(order)]
-    cls_pos, pos = table[:, :1], table[:, 1:]
+    cls_pos, pos = table.tensor_split([cfg.patches.start], dim=1)
     if positions is not None:
         pos = (
             torch.zeros_like(pos)
             if isinstance(positions, str)
             else pos[:, list(positions)]
         )
-    cls = (model.cls_token + cls_pos).expand(len(patches), -1, -1)
-    return torch.cat([cls, patches + pos], dim=1), [
-        0,
-        *(1 + n for n in range(N) if n not in set(remove)),
-    ]
+    x = patches + pos
+    if cfg.class_token:
+        cls = (model.cls_token + cls_pos).expand(len(patches), -1, -1)
+        x = torch.cat([cls, x], dim=1)
+    gone = {cfg.patches.start + n for n in remove}
+    return model.add_registers(x), [n for n in range(cfg.num_tokens) if n not in gone]
 
 
 def _answer(model: VisionTransformer, x: Tensor) -> Tensor:
-    """Logits of tokens (B, 1+n, D) that are yet to pass the blocks, CLS first."""
+    """Logits of tokens (B, T, D) that are yet to pass the blocks, some patches left out."""
     for block in model.blocks:
         x = block(x)
     return read(model, model.norm(x))
 
 
 def read(model: VisionTransformer, tokens: Tensor) -> Tensor:
-    """Logits of normalised tokens (B, 1+n, D); the mean of no patch is zero."""
-    if model.cfg.global_pool == "avg" and tokens.shape[1] == 1:
-        return model.head(torch.zeros_like(tokens[:, 0]))
+    """Logits of normalised tokens (B, T, D); where no patch is left, a token of zeros stands for them."""
+    if tokens[:, model.cfg.patches].shape[1] == 0:
+        before, behind = tokens.tensor_split([model.cfg.patches.start], dim=1)
+        zero = tokens.new_zeros(len(tokens), 1, tokens.shape[2])
+        tokens = torch.cat([before, zero, behind], dim=1)
     return model.head(model.pool(tokens))
 
 

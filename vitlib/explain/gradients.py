@@ -78,8 +78,9 @@ def grad_cam_patches(
     finally:
         handle.remove()
     # (B, 1, D): one weight for each channel
-    weights = grads[:, 1:].mean(dim=1, keepdim=True)
-    return (weights * tokens[0].detach()[:, 1:]).sum(dim=-1).relu()
+    weights = grads[:, model.cfg.patches].mean(dim=1, keepdim=True)
+    patches = tokens[0].detach()[:, model.cfg.patches]  # (B, N, D)
+    return (weights * patches).sum(dim=-1).relu()
 
 
 @checked
@@ -92,29 +93,31 @@ def attention_relevance(
     heads averaged: A. Relevance starts as the identity and becomes R + A R, layer after layer.
 
     Args:
-        model: A model with a head and full attention; evaluated as in `model.eval()`.
+        model: A model with a head, which reads CLS or the mean, and full attention; evaluated as in `model.eval()`.
         images: (B, C, H, W), normalised.
         target: One class for all images, one for each, or None for the predicted ones.
 
     Returns:
-        (B, 1+N, 1+N), at least 0, float32 of a model in half precision, too. Row 0 without its first entry,
+        (B, T, T), at least 0, float32 of a model in half precision, too. Row 0 without its first entry,
         `relevance[:, 0, 1:]`, is the explanation under CLS.
 
     Raises:
-        ValueError: If attention is axial, or a target is none of the classes.
+        ValueError: If attention is axial, the head reads something else, or a target is none of the classes.
 
     Source: Chefer et al. 2021 (arXiv 2103.15679), Equations 5 and 6; chapter 14.
     """
-    if model.cfg.attention != "full":
+    cfg = model.cfg
+    if cfg.attention != "full" or cfg.global_pool not in ("token", "avg"):
+        got = f"attention={cfg.attention!r}, global_pool={cfg.global_pool!r}"
         raise ValueError(
-            f"expected a model with full attention, got attention={model.cfg.attention!r}"
+            f"expected full attention, and a head that reads CLS or the mean, got {got}"
         )
     with evaluated(model), _kept_maps(model) as maps:
         # so maps have gradients where weights are frozen
         images = images.detach().clone().requires_grad_()
         grads = torch.autograd.grad(_score(model, model(images), target), maps)
     T, kind = (
-        1 + model.cfg.num_patches,
+        cfg.num_tokens,
         torch.promote_types(images.dtype, torch.float32),
     )
     relevance = torch.eye(T, dtype=kind, device=images.device).expand(len(images), T, T)

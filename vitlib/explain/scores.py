@@ -34,14 +34,19 @@ __all__ = [
 Scores = Callable[..., Tensor]  # of model, images, classes (B,), seed: (B, N)
 
 
-def _read(model: VisionTransformer, relation: Tensor) -> Tensor:
-    """What the head's token takes from each patch: of (B, T, T) the row of CLS, or the mean over the patches' rows."""
-    rows = (
-        relation[:, 0]
-        if model.cfg.global_pool == "token"
-        else relation[:, 1:].mean(dim=1)
-    )
-    return rows[:, 1:]
+def read_by_head(model: VisionTransformer, images: Tensor, relation: Tensor) -> Tensor:
+    """What the head's vector takes from each patch, (B, N), by how tokens relate to inputs, (B, T, T)."""
+    cfg = model.cfg
+    if cfg.global_pool == "map":
+        tokens = model.forward_features(images)[:, cfg.patches]
+        question = model.attn_pool.attention_weights(tokens).mean(dim=1)  # (B, 1, N)
+        return (question @ relation[:, cfg.patches])[:, 0, cfg.patches]
+    read = [relation[:, 0]] if cfg.class_token and cfg.global_pool != "avg" else []
+    if cfg.global_pool in ("avg", "token_avg"):
+        read.append(relation[:, cfg.patches].mean(dim=1))
+    if cfg.global_pool == "token_reg":
+        read.append(relation[:, -cfg.reg_tokens])
+    return (sum(read) / len(read))[:, cfg.patches]
 
 
 def _integrated(model, images, classes, _seed) -> Tensor:
@@ -51,7 +56,7 @@ def _integrated(model, images, classes, _seed) -> Tensor:
 
 
 def _lens(model, images, classes, _seed) -> Tensor:
-    logits = logit_lens(model, images)[-1, :, 1:]  # (B, N, K)
+    logits = logit_lens(model, images)[-1, :, model.cfg.patches]  # (B, N, K)
     return logits[torch.arange(len(images)), :, classes]
 
 
@@ -82,14 +87,14 @@ BASELINES: dict[str, Scores] = {
 
 #: What explains a model's answer patch by patch, by name; the baselines are among them. Source: chapter 14.
 EXPLANATIONS: dict[str, Scores] = {
-    "attention": lambda model, images, *_: _read(
-        model, model.attention_maps(images, [-1])[0].mean(dim=1)
+    "attention": lambda model, images, *_: read_by_head(
+        model, images, model.attention_maps(images, [-1])[0].mean(dim=1)
     ),
-    "rollout": lambda model, images, *_: _read(
-        model, attention_rollout(model.attention_maps(images))
+    "rollout": lambda model, images, *_: read_by_head(
+        model, images, attention_rollout(model.attention_maps(images))
     ),
-    "relevance": lambda model, images, classes, _: _read(
-        model, attention_relevance(model, images, classes)
+    "relevance": lambda model, images, classes, _: read_by_head(
+        model, images, attention_relevance(model, images, classes)
     ),
     "grad-cam": lambda model, images, classes, _: grad_cam_patches(
         model, images, classes
@@ -115,7 +120,8 @@ def patch_scores(
     """How important each patch of normalised images is, by one explanation or by a ranking that knows nothing.
 
     "attention": of the last layer, heads averaged. "rollout", "relevance", "grad-cam": as their functions; of (T, T)
-    the row of CLS or, under GAP, the mean over the patches' rows. "integrated gradients": added up over a patch.
+    the row of CLS; under GAP the mean over the patches' rows, under attention pooling their sum as the question weighs
+    them; the mean of both where the head reads two. "integrated gradients": added up over a patch.
     "logit lens": the class's logit that the head reads from the patch's last token. "occlusion": tokens left out.
     "random", "centre" (near it first) and "variance" (of the patch's numbers) ask no model.
 

@@ -12,23 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vitlib.checks import Images, checked
-from vitlib.config import ViTConfig
 from vitlib.explain.erasing import moved_tokens, read, switched_off
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["trace"]
 
-PLAIN = {  # the paper's ViT, which `vitworkshop/web/vit.js` computes, too
-    "patch_embed": "conv",
-    "pos_embed": "learned",
-    "pos_at": "stem",
-    "norm_order": "pre",
-    "attention": "full",
-    "head": "linear",
-    "act": "gelu",
-    "layer_scale": None,
-    "mask_token": False,
-}
 NAMED = re.compile(
     r"norm|head|blocks\.\d+(\.(norm[12]|attn\.(qkv|proj)|mlp\.(fc[12]|act)))?"
 )
@@ -57,7 +45,7 @@ def trace(
     other reads it and its own attention is 0.
 
     Args:
-        model: The paper's ViT, in evaluation mode.
+        model: A pre-norm model with full attention that cuts patches by a convolution or a matrix, in evaluation mode.
         images: (B, C, H, W), normalised.
         order: As for `intervene`.
         positions: As for `intervene`.
@@ -65,15 +53,15 @@ def trace(
         heads: As for `intervene`.
 
     Returns:
-        Each with an axis B in front, T = 1 + N, M the width inside the MLP: "patches" (N, C P P), channels first,
-        and "patch_embed" (N, D), in their places; "embed" (T, D); of each block l "blocks.l.norm1" (T, D),
+        Each with an axis B in front, T tokens, M the width inside the MLP: "patches" (N, C P P), channels first, and
+        "patch_embed" (N, D), in their places; "embed" (T, D); of each block l "blocks.l.norm1" (T, D),
         "blocks.l.attn.qkv" (T, 3D), ".attn.scores" (h, T, T), scaled, minus infinity where a token is removed,
         ".attn.weights" (h, T, T), ".attn.mixed" (T, D), what the projection reads, ".attn.proj" (T, D), ".mid" (T, D),
         the sum after attention, ".norm2" (T, D), ".mlp.fc1" and ".mlp.act" (T, M), ".mlp.fc2" (T, D), and "blocks.l"
         (T, D); then "norm" (T, D), "pool" (D) and "head" (K).
 
     Raises:
-        ValueError: If the model differs from the paper's, or as `intervene` does.
+        ValueError: If the model is of another kind, or as `intervene` does.
 
     Source: Equations 1-4; chapter 08.
 
@@ -82,15 +70,16 @@ def trace(
     >>> trace(model, torch.zeros(1, 3, 32, 32))["blocks.0.attn.qkv"].shape
     torch.Size([1, 65, 576])
     """
-    check_plain(model.cfg)
-    P, h, d = (
-        model.cfg.patch_size,
-        model.cfg.num_heads,
-        model.cfg.embed_dim // model.cfg.num_heads,
-    )
+    cfg = model.cfg
+    P, h, d = cfg.patch_size, cfg.num_heads, cfg.embed_dim // cfg.num_heads
+    if cfg.patch_embed not in ("conv", "linear") or cfg.attention != "full":
+        got = f"patch_embed={cfg.patch_embed!r}, attention={cfg.attention!r}"
+        raise ValueError(
+            f"expected patches cut by one matrix, and full attention, got {got}"
+        )
     patches = model.embed_patches(images)
     x, kept = moved_tokens(model, patches, order, positions, remove)
-    places = list(range(model.cfg.num_patches) if order is None else order)
+    places = list(range(cfg.num_patches) if order is None else order)
     found = {
         "patches": F.unfold(images, P, stride=P).mT[:, places],
         "patch_embed": patches[:, places],
@@ -113,6 +102,8 @@ def trace(
             if last == "qkv":
                 # each (B, h, T, d)
                 q, k, _ = out.unflatten(-1, (3, h, d)).permute(2, 0, 3, 1, 4)
+                if cfg.turns:
+                    q, k = model.pos_embed.turn(q), model.pos_embed.turn(k)
                 scores = (q @ k.mT / d**0.5).masked_fill(
                     absent | absent[:, None], -torch.inf
                 )
@@ -139,16 +130,3 @@ def trace(
             x = block(x, unread)
         read(model, model.norm(x)[:, kept])
     return found
-
-
-def check_plain(cfg: ViTConfig, **more: object) -> None:
-    """Refuse a config that is not the paper's ViT, or lacks what `more` is wanted."""
-    wanted = PLAIN | more
-    got = {key: getattr(cfg, key) for key in wanted if getattr(cfg, key) != wanted[key]}
-    if got:
-        right, wrong = (
-            ", ".join(f"{key}={of[key]!r}" for key in got) for of in (wanted, got)
-        )
-        raise ValueError(
-            f"expected a model with {right}, got {wrong}; train one of the book's presets"
-        )

@@ -134,6 +134,47 @@ class Attention(nn.Module):
         return (scores if bias is None else scores + bias).softmax(dim=-1)
 
 
+class AttentionPool(Attention):
+    """One learned question reads the tokens, then an MLP: SigLIP's head, first arguments as for `Attention`.
+
+    Args:
+        embed_dim: Width D.
+        num_heads: Heads h, a divisor of D.
+        norm: What normalises the answer before the MLP.
+        mlp: What is added to it then, (B, 1, D) -> (B, 1, D).
+
+    Shape: (B, T, D) -> (B, D).
+
+    Source: Zhai et al. 2022 (arXiv 2106.04560), Section 3.3, "MAP head"; SigLIP (arXiv 2303.15343).
+    """
+
+    @checked
+    def __init__(
+        self, embed_dim: Count, num_heads: Count, norm: nn.Module, mlp: nn.Module
+    ) -> None:
+        super().__init__(embed_dim, num_heads)
+        latent = torch.empty(1, 1, embed_dim)
+        self.latent = nn.Parameter(nn.init.trunc_normal_(latent, std=embed_dim**-0.5))
+        self.norm = norm
+        self.mlp = mlp
+
+    def project(self, x: Float[Tensor, "B T D"]) -> tuple[Tensor, ...]:
+        """The question's query, (B, h, 1, d), and the tokens' keys and values, each (B, h, T, d)."""
+        question = self.latent.expand(x.shape[0], -1, -1)  # (B, 1, D)
+        q, k, v = super().project(torch.cat([question, x], dim=1))
+        return q[:, :, :1], k[:, :, 1:], v[:, :, 1:]
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
+        mixed = self._mix(*self.project(x), None, 0.0)  # (B, h, 1, d)
+        answer = self.proj(mixed.transpose(1, 2).flatten(2))  # (B, 1, D)
+        return (answer + self.mlp(self.norm(answer)))[:, 0]
+
+    def attention_weights(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B h 1 T"]:
+        """How much of each token the question takes: (B, T, D) -> (B, h, 1, T), rows sum to 1."""
+        q, k, _ = self.project(x)
+        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
+
+
 class AxialAttention(Attention):
     """Attention along one axis: each patch reads the patches of its row, or of its column, and CLS.
 

@@ -46,9 +46,11 @@ def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     if isinstance(cfg, ViTConfig):
         axial = sum(1 + cfg.num_patches * (2 + length) for length in cfg.grid)
         # of a query and a key
-        pairs = axial if cfg.attention == "axial" else (1 + cfg.num_patches) ** 2
+        pairs = axial if cfg.attention == "axial" else cfg.num_tokens**2
         # queries by keys, weights by values
         macs = cfg.depth * 2 * pairs * cfg.embed_dim
+        if cfg.global_pool == "map":  # one query more
+            macs += 2 * cfg.num_patches * cfg.embed_dim
     # each weight of a convolution or a matrix, as often as it is applied: once for each place of its output
 
     def count(layer: nn.Conv2d | nn.Linear, _inputs: tuple, output: Tensor) -> None:

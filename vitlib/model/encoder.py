@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import Count, DropRate, check_choice, checked
+from vitlib.checks import Count, DropRate, Positive, check_choice, checked
 from vitlib.model.attention import Attention, Bias
 from vitlib.tensors import check_tokens
 
@@ -17,6 +17,7 @@ __all__ = [
     "BLOCKS",
     "Block",
     "DropPath",
+    "GatedMlp",
     "LayerScale",
     "Mlp",
     "PostNormBlock",
@@ -26,8 +27,20 @@ EPS = 1e-6  # LayerNorm's epsilon in the paper's code
 ACTIVATIONS = {
     "gelu": nn.GELU,
     "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
+    "quick_gelu": lambda: QuickGELU(),
+    "silu": nn.SiLU,
     "relu": nn.ReLU,
 }
+
+
+class QuickGELU(nn.Module):
+    """x sigmoid(1.702 x), an approximation of GELU: (...) -> (...).
+
+    Source: Hendrycks and Gimpel 2016 (arXiv 1606.08415), Section 2; OpenAI's CLIP has it.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(1.702 * x)
 
 
 class Mlp(nn.Module):
@@ -62,6 +75,34 @@ class Mlp(nn.Module):
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         check_tokens(x, self.fc1.weight)
         return self.drop(self.fc2(self.drop(self.act(self.fc1(x)))))
+
+
+class GatedMlp(Mlp):
+    """SwiGLU, if `act` is "silu": every hidden unit times the activation of a gate; arguments as for `Mlp`.
+
+    `fc1` puts out the gates first, then what they let through, M numbers each.
+
+    Source: Shazeer 2020 (arXiv 2002.05202), Equation 6; DINOv2's giant, DINOv3's S+.
+    """
+
+    @checked
+    def __init__(
+        self,
+        embed_dim: Count,
+        hidden_dim: Count,
+        act: str = "silu",
+        drop_rate: DropRate = 0.0,
+    ) -> None:
+        super().__init__(embed_dim, hidden_dim, act, drop_rate)
+        self.fc1 = nn.Linear(embed_dim, 2 * hidden_dim)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        check_tokens(x, self.fc1.weight)
+        gates, values = self.fc1(x).chunk(2, dim=-1)  # (B, T, M) each
+        return self.drop(self.fc2(self.drop(self.act(gates) * values)))
+
+
+MLPS = {"plain": Mlp, "gated": GatedMlp}
 
 
 class DropPath(nn.Module):
@@ -128,6 +169,8 @@ class Block(nn.Module):
         layer_scale: LayerScale's initial value, or None.
         act: Activation of the MLP.
         attention: Makes the attention from D, h and its three options, as `Attention` does.
+        mlp: A key of `MLPS`.
+        norm_eps: Epsilon of both norms.
 
     Shape: (B, T, D) -> (B, T, D).
 
@@ -147,15 +190,17 @@ class Block(nn.Module):
         layer_scale: float | None = None,
         act: str = "gelu",
         attention: Callable[..., Attention] = Attention,
+        mlp: str = "plain",
+        norm_eps: Positive = EPS,
     ) -> None:
         super().__init__()
-        self.norm1 = nn.LayerNorm(embed_dim, eps=EPS)
+        self.norm1 = nn.LayerNorm(embed_dim, eps=norm_eps)
         self.attn = attention(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
         self.ls1 = (
             nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
         )
-        self.norm2 = nn.LayerNorm(embed_dim, eps=EPS)
-        self.mlp = Mlp(embed_dim, hidden_dim, act, drop_rate)
+        self.norm2 = nn.LayerNorm(embed_dim, eps=norm_eps)
+        self.mlp = MLPS[mlp](embed_dim, hidden_dim, act, drop_rate)
         self.ls2 = (
             nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
         )

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, Grid, check_below, check_quarters, checked
+from vitlib.checks import Count, Grid, Natural, check_below, check_quarters, checked
 
 __all__ = [
     "POS_EMBEDS",
@@ -136,16 +136,26 @@ class PosEmbed(nn.Module):
     Args:
         grid: Rows and columns of patches.
         embed_dim: Width D.
-        num_heads: Heads h (only relative positions need it).
+        num_heads: Heads h (relative and rotary positions need it).
+        before: Tokens before the patches: 1 is CLS.
+        behind: Tokens behind them, registers, which have no place.
 
-    Shape: (B, T, D) -> (B, T, D).
+    Shape: (B, T, D) -> (B, T, D), without the registers.
 
     Source: Equation 1; Appendix D.4; chapter 03.
     """
 
-    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        embed_dim: Count,
+        num_heads: Count,
+        before: Natural = 1,
+        behind: Natural = 0,
+    ) -> None:
         super().__init__()
         self.grid, self.embed_dim = tuple(grid), embed_dim
+        self.before, self.behind = before, behind
 
     def table(self) -> Float[Tensor, "1 T D"]:
         """What is added to the tokens: (1, 1+N, D), CLS first; zeros if nothing is."""
@@ -170,7 +180,7 @@ class NoPosEmbed(PosEmbed):
     """
 
     def table(self) -> Float[Tensor, "1 T D"]:
-        return torch.zeros(1, 1 + self.grid[0] * self.grid[1], self.embed_dim)
+        return torch.zeros(1, self.before + math.prod(self.grid), self.embed_dim)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         return x
@@ -182,16 +192,18 @@ class LearnedPosEmbed(PosEmbed):
     Source: Equation 1, E_pos.
     """
 
-    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
-        super().__init__(grid, embed_dim, num_heads)
-        self.weight = learned(1, 1 + grid[0] * grid[1], embed_dim)
+    def __init__(
+        self, grid: Grid, embed_dim: Count, num_heads: Count, *others: int
+    ) -> None:
+        super().__init__(grid, embed_dim, num_heads, *others)
+        self.weight = learned(1, self.before + math.prod(grid), embed_dim)
 
     def table(self) -> Float[Tensor, "1 T D"]:
         return self.weight
 
     def resample(self, grid: Grid) -> None:
         self.weight = nn.Parameter(
-            resample_pos_embed(self.weight.detach(), grid, self.grid)
+            resample_pos_embed(self.weight.detach(), grid, self.grid, self.before)
         )
         super().resample(grid)
 
@@ -202,8 +214,10 @@ class Learned2dPosEmbed(PosEmbed):
     Source: Appendix D.4, "2-D positional embeddings".
     """
 
-    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
-        super().__init__(grid, embed_dim, num_heads)
+    def __init__(
+        self, grid: Grid, embed_dim: Count, num_heads: Count, *others: int
+    ) -> None:
+        super().__init__(grid, embed_dim, num_heads, *others)
         self.cls = learned(1, 1, embed_dim)
         self.rows = learned(grid[0], embed_dim // 2)
         self.cols = learned(grid[1], embed_dim // 2)
@@ -234,8 +248,10 @@ class SinCos2dPosEmbed(PosEmbed):
     Source: `sincos_2d`; chapter 04.
     """
 
-    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
-        super().__init__(grid, embed_dim, num_heads)
+    def __init__(
+        self, grid: Grid, embed_dim: Count, num_heads: Count, *others: int
+    ) -> None:
+        super().__init__(grid, embed_dim, num_heads, *others)
         self.register_buffer("waves", None, persistent=False)
         self.extent = self.grid
         self.register_state_dict_post_hook(_save_extent)
@@ -247,7 +263,7 @@ class SinCos2dPosEmbed(PosEmbed):
 
     def resample(self, grid: Grid) -> None:
         waves = sincos_2d(grid, self.embed_dim, self.extent)
-        waves = F.pad(waves, (0, 0, 1, 0))[None]  # (N, D) -> (1, 1+N, D)
+        waves = F.pad(waves, (0, 0, self.before, 0))[None]  # (N, D) -> (1, 1+N, D)
         self.waves = waves if self.waves is None else waves.to(self.waves.device)
         super().resample(grid)
 
@@ -277,8 +293,10 @@ class RelativePosEmbed(NoPosEmbed):
     Source: Appendix D.4, "Relative positional embeddings"; Liu et al. 2021 (arXiv 2103.14030).
     """
 
-    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
-        super().__init__(grid, embed_dim, num_heads)
+    def __init__(
+        self, grid: Grid, embed_dim: Count, num_heads: Count, *others: int
+    ) -> None:
+        super().__init__(grid, embed_dim, num_heads, *others)
         self.bias = learned(num_heads, 2 * grid[0] - 1, 2 * grid[1] - 1)
         self.cls_bias = nn.Parameter(torch.zeros(num_heads, 3))
 
@@ -308,38 +326,66 @@ class RotaryPosEmbed(NoPosEmbed):
     """Queries and keys turned by angles that grow with row and column, in every block; arguments as for `PosEmbed`.
 
     The numbers of a head go in pairs: half of the pairs turn with the row, half with the column, each at a frequency of
-    its own, from 1 down to nearly 1/100. So q k^T depends on places by their offsets alone. CLS does not turn. On
-    another grid, rows and columns are counted as before.
+    its own, from 1 down to nearly 1/100. So q k^T depends on places by their offsets alone. CLS and registers do not
+    turn. On another grid, rows and columns are counted as before.
 
     Source: Su et al. 2021 (arXiv 2104.09864), in two dimensions Heo et al. 2024 (arXiv 2403.13298); chapter 03.
     """
 
-    def __init__(self, grid: Grid, embed_dim: Count, num_heads: Count) -> None:
-        super().__init__(grid, embed_dim, num_heads)
+    def __init__(
+        self, grid: Grid, embed_dim: Count, num_heads: Count, *others: int
+    ) -> None:
+        super().__init__(grid, embed_dim, num_heads, *others)
         self.head_dim = embed_dim // num_heads
         self.register_buffer("cos", torch.empty(0), persistent=False)
         self.register_buffer("sin", torch.empty(0), persistent=False)
         self.resample(grid)
 
+    pairs = (
+        (-1, 2),
+        -1,
+    )  # neighbours; how a head's numbers are split, and along which axis a pair lies
+
+    def line(self, size: int) -> Float[Tensor, " n"]:
+        """Where the places of a row, or of a column, lie: 0, 1, 2, ..."""
+        return torch.arange(size)
+
     def turn(self, x: Float[Tensor, "B h T d"]) -> Float[Tensor, "B h T d"]:
         """Queries or keys, each pair of numbers turned by its token's angles."""
-        left, right = x.unflatten(-1, (-1, 2)).unbind(-1)  # (B, h, T, d/2) each
+        sizes, axis = self.pairs
+        left, right = x.unflatten(-1, sizes).unbind(axis)  # (B, h, T, d/2) each
         cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)  # (T, d/2) each
         return torch.stack(
-            [left * cos - right * sin, left * sin + right * cos], dim=-1
+            [left * cos - right * sin, left * sin + right * cos], dim=axis
         ).flatten(-2)
 
     def resample(self, grid: Grid) -> None:
         # (d/4,)
         frequencies = 100 ** -torch.linspace(0, 1, self.head_dim // 4 + 1)[:-1]
-        places = torch.cartesian_prod(*(torch.arange(size) for size in grid))  # (N, 2)
-        # (N, d/2) -> (1+N, d/2)
-        angles = F.pad((places[:, :, None] * frequencies).flatten(1), (0, 0, 1, 0))
+        places = torch.cartesian_prod(*map(self.line, grid))  # (N, 2)
+        angles = (places[:, :, None] * frequencies).flatten(1)  # (N, d/2)
+        angles = F.pad(angles, (0, 0, self.before, self.behind))  # (T, d/2)
         self.cos, self.sin = (
             angles.cos().to(self.cos.device),
             angles.sin().to(self.cos.device),
         )
         super().resample(grid)
+
+
+class UnitRotaryPosEmbed(RotaryPosEmbed):
+    """Rotary positions for which every picture is as large: each side spans -2 pi to 2 pi; arguments as for `PosEmbed`.
+
+    On another grid the places lie closer, or farther apart: nothing is resampled. The numbers of a pair lie half a
+    head apart.
+
+    Source: Simeoni et al. 2025, DINOv3 (arXiv 2508.10104), without its jitter in training.
+    """
+
+    pairs = (2, -1), -2
+
+    def line(self, size: int) -> Float[Tensor, " n"]:
+        """Where the centres of a row's, or of a column's, patches lie, between -2 pi and 2 pi."""
+        return 2 * math.pi * ((torch.arange(size) + 0.5) / size * 2 - 1)
 
 
 POS_EMBEDS = {
@@ -349,6 +395,7 @@ POS_EMBEDS = {
     "sincos2d": SinCos2dPosEmbed,
     "relative": RelativePosEmbed,
     "rope": RotaryPosEmbed,
+    "rope_unit": UnitRotaryPosEmbed,
 }
 
 

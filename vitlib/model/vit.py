@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from vitlib.checks import Size, checked, is_whole
 from vitlib.config import ResNetConfig, ViTConfig
-from vitlib.model.attention import ATTENTIONS, AxialAttention
-from vitlib.model.encoder import BLOCKS, EPS, POSITIONED_BLOCKS
+from vitlib.model.attention import ATTENTIONS, AttentionPool, AxialAttention
+from vitlib.model.encoder import BLOCKS, POSITIONED_BLOCKS, Mlp
 from vitlib.model.patches import PATCH_EMBEDS, PatchDrop, init_projection
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
 from vitlib.model.resnet import ResNet
@@ -25,7 +25,9 @@ __all__ = ["MODELS", "VisionTransformer", "build_model"]
 
 
 class VisionTransformer(nn.Module):
-    """Normalised images to logits: patches, CLS in front, positions, L encoder blocks, one token read by a head.
+    """Normalised images to logits: patches, CLS in front, positions, L encoder blocks, one vector read by a head.
+
+    Tokens stand in the order CLS, patches, registers, where there are any: patch n is token 1 + n, or n without CLS.
 
     The default model's `state_dict` has timm's names and shapes.
 
@@ -51,21 +53,23 @@ class VisionTransformer(nn.Module):
         self.patch_embed = PATCH_EMBEDS[cfg.patch_embed](
             cfg.patch_size, cfg.in_chans, cfg.embed_dim
         )
-        self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
+        if cfg.class_token:
+            self.cls_token = nn.Parameter(torch.zeros(1, 1, cfg.embed_dim))
         self.pos_drop = nn.Dropout(cfg.drop_rate)
         self.patch_drop = PatchDrop(cfg.patch_drop_rate)
         self.blocks = _build_blocks(cfg)
+        self.norm_pre = _build_norm(cfg, cfg.pre_norm)
         # the last post-norm block has normalised its output already
-        self.norm = (
-            nn.LayerNorm(cfg.embed_dim, eps=EPS)
-            if cfg.norm_order == "pre"
-            else nn.Identity()
-        )
+        self.norm = _build_norm(cfg, cfg.norm_order == "pre" and not cfg.fc_norm)
+        self.fc_norm = _build_norm(cfg, cfg.fc_norm)
+        if cfg.global_pool == "map":
+            self.attn_pool = _build_question(cfg).apply(_init_weights)
         self.head = _build_head(cfg)
         self.blocks.apply(partial(_init_weights, std=cfg.init_std))
         self.head.apply(_init_weights)
+        others = int(cfg.class_token), cfg.reg_tokens
         positions = partial(
-            POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads
+            POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads, *others
         )
         self.pos_embed = positions()
         # Appendix D.4: later blocks may add positions, too, each its own ("every") or all the first one's ("shared")
@@ -77,15 +81,17 @@ class VisionTransformer(nn.Module):
             block.positions = (
                 self.pos_embeds[i] if self.pos_embeds else self.pos_embed,
             )
-        turning: Any = self.blocks if cfg.pos_embed == "rope" else []
+        turning: Any = self.blocks if cfg.turns else []
         for block in turning:
             block.attn.rotary = (self.pos_embed,)
         if cfg.mask_token:  # for `MaskedPatchModel`; drawn last, so that everything else is as without it
             self.mask_token = learned(1, 1, cfg.embed_dim)
+        if cfg.reg_tokens:
+            self.reg_token = learned(1, cfg.reg_tokens, cfg.embed_dim)
         name_as_timm(self)
 
     def embed(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B T D"]:
-        """The encoder's input (Equation 1), of normalised images: (B, C, H, W) -> (B, 1+N, D), CLS first."""
+        """The encoder's input (Equation 1), of normalised images: (B, C, H, W) -> (B, T, D), CLS first, T = 1+N."""
         return self.add_positions(self.embed_patches(images))
 
     def embed_patches(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B N D"]:
@@ -93,14 +99,22 @@ class VisionTransformer(nn.Module):
         height, width = self.cfg.image_shape
         other_size = "resize the images, or use model.with_img_size(...)"
         check_images(images, f"B {self.cfg.in_chans} {height} {width}", other_size)
-        check_normalised(images, self.cls_token)
+        check_normalised(images, next(self.parameters()))
         return self.patch_embed(images)
 
     def add_positions(self, patches: Float[Tensor, "B N D"]) -> Float[Tensor, "B T D"]:
-        """CLS in front, positions added, the second half of Equation 1: (B, N, D) -> (B, 1+N, D)."""
-        cls = self.cls_token.expand(patches.shape[0], -1, -1)  # (B, 1, D)
-        x = self.pos_embed(torch.cat([cls, patches], dim=1))  # (B, 1+N, D)
-        return self.patch_drop(self.pos_drop(x))
+        """CLS in front, positions added, the second half of Equation 1: (B, N, D) -> (B, T, D)."""
+        x = patches
+        if self.cfg.class_token:
+            cls = self.cls_token.expand(x.shape[0], -1, -1)  # (B, 1, D)
+            x = torch.cat([cls, x], dim=1)  # (B, 1+N, D)
+        return self.add_registers(self.patch_drop(self.pos_drop(self.pos_embed(x))))
+
+    def add_registers(self, x: Float[Tensor, "B S D"]) -> Float[Tensor, "B T D"]:
+        """Registers behind the tokens, and the norm before the first block, where the model has them."""
+        if self.cfg.reg_tokens:
+            x = torch.cat([x, self.reg_token.expand(x.shape[0], -1, -1)], dim=1)
+        return self.norm_pre(x)
 
     def encode(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Every block (Equations 2 and 3) and the last norm, of what `embed` gives: (B, T, D) -> (B, T, D)."""
@@ -112,13 +126,27 @@ class VisionTransformer(nn.Module):
     def forward_features(
         self, images: Float[Tensor, "B C H W"]
     ) -> Float[Tensor, "B T D"]:
-        """Every token of normalised images after the last norm (Equations 1-3): (B, C, H, W) -> (B, 1+N, D)."""
+        """Every token of normalised images after the last norm (Equations 1-3): (B, C, H, W) -> (B, T, D)."""
         return self.encode(self.embed(images))
 
-    def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
-        """The image's one vector (Equation 4): the CLS token, or the mean of the patch tokens."""
-        reads_cls = self.cfg.global_pool == "token"
-        return tokens[:, 0] if reads_cls else tokens[:, 1:].mean(dim=1)
+    def pool(self, tokens: Float[Tensor, "B T D"]) -> Float[Tensor, "B R"]:
+        """What the head reads (Equation 4): CLS, the patches' mean, or a question's answer; R is D, or 2D of two."""
+        return self.fc_norm(self._pool(tokens))
+
+    def _pool(self, tokens: Tensor) -> Tensor:
+        patches, kind = tokens[:, self.cfg.patches], self.cfg.global_pool
+        if kind == "map":
+            return self.attn_pool(patches)
+        if kind == "avg":
+            return patches.mean(dim=1)
+        if kind == "token":
+            return tokens[:, 0]
+        second = (
+            patches.mean(dim=1)
+            if kind == "token_avg"
+            else tokens[:, -self.cfg.reg_tokens]
+        )
+        return torch.cat([tokens[:, 0], second], dim=1)
 
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
         """Logits of normalised images (Equations 1-4): (B, C, H, W) -> (B, K)."""
@@ -134,9 +162,9 @@ class VisionTransformer(nn.Module):
             layers: Which blocks, in this order; negative counts from the end. None means all.
 
         Returns:
-            (L, B, h, 1+N, 1+N), rows sum to 1; row 0 is what CLS reads. L x B x h x (1+N)^2 floats
-            can be many: use few images, and `torch.no_grad()`. Axial attention has 2L maps, of rows and of
-            columns in turn, 0 outside of a patch's line.
+            (L, B, h, T, T), rows sum to 1; row 0 is what CLS reads. L x B x h x T^2 floats can be many: use few
+            images, and `torch.no_grad()`. Axial attention has 2L maps, of rows and of columns in turn, 0 outside
+            of a patch's line.
 
         Raises:
             ValueError: If a layer does not exist.
@@ -186,17 +214,28 @@ def _build_blocks(cfg: ViTConfig) -> nn.ModuleList:
         drop_path = cfg.drop_path_rate * i / max(1, len(attentions) - 1)
         sizes = cfg.embed_dim, cfg.num_heads, cfg.hidden_dim, cfg.qkv_bias
         rates = cfg.drop_rate, cfg.attn_drop_rate, drop_path
-        blocks.append(block(*sizes, *rates, cfg.layer_scale, cfg.act, attention))
+        kinds = cfg.layer_scale, cfg.act, attention, cfg.mlp, cfg.norm_eps
+        blocks.append(block(*sizes, *rates, *kinds))
     return blocks
+
+
+def _build_norm(cfg: ViTConfig, is_there: bool) -> nn.Module:
+    return nn.LayerNorm(cfg.embed_dim, eps=cfg.norm_eps) if is_there else nn.Identity()
+
+
+def _build_question(cfg: ViTConfig) -> AttentionPool:
+    mlp = Mlp(cfg.embed_dim, cfg.hidden_dim, cfg.act)
+    return AttentionPool(cfg.embed_dim, cfg.num_heads, _build_norm(cfg, True), mlp)
 
 
 def _build_head(cfg: ViTConfig) -> nn.Module:
     if cfg.num_classes == 0:
         return nn.Identity()
-    last = nn.Linear(cfg.embed_dim, cfg.num_classes)
+    width = cfg.embed_dim * (2 if cfg.global_pool in ("token_avg", "token_reg") else 1)
     if cfg.head == "linear":
-        return last
-    return nn.Sequential(nn.Linear(cfg.embed_dim, cfg.embed_dim), nn.Tanh(), last)
+        return nn.Linear(width, cfg.num_classes)
+    last = nn.Linear(cfg.embed_dim, cfg.num_classes)
+    return nn.Sequential(nn.Linear(width, cfg.embed_dim), nn.Tanh(), last)
 
 
 def _init_weights(module: nn.Module, std: float = STD) -> None:

@@ -1,4 +1,4 @@
-"""Stopping and going on: checkpoints that are whole and of this run, and a Ctrl-C that waits for the end of a step."""
+"""Stopping and going on: checkpoints that are whole and of this run, and signals that wait for the end of a step."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ _PARTS = {
 }
 
 
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C during training, after the run's state was saved; its text tells how to go on."""
+    """Ctrl-C or SIGTERM during training, after the run's state was saved; its text tells how to go on."""
 
 
 def save_checkpoint(path: Path, state: dict) -> None:
@@ -104,7 +107,10 @@ def differences(
 
 @contextmanager
 def polite_interrupt() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag to look at between steps; the second interrupts as always."""
+    """Turn the first Ctrl-C, or SIGTERM (`kill`, a machine that is taken back), into a flag to look at between steps.
+
+    The second interrupts at once.
+    """
     hits = []
 
     def note(signum: int, frame: object) -> None:
@@ -122,8 +128,9 @@ def polite_interrupt() -> Iterator[Callable[[], bool]]:
     ):  # only there can signals be handled
         yield lambda: False
         return
-    old = signal.signal(signal.SIGINT, note)
+    old = {number: signal.signal(number, note) for number in _STOPPING}
     try:
         yield lambda: bool(hits)
     finally:
-        signal.signal(signal.SIGINT, old)
+        for number, handler in old.items():
+            signal.signal(number, handler)

@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from vitlib.checks import checked
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed, matmul_peak, pick_device
 from vitlib.evidence import provenance
+from vitlib.files import is_watched
 from vitlib.model.costs import count_macs, count_parameters
 from vitlib.model.patches import PatchDrop
 from vitlib.model.vit import MODELS
@@ -58,7 +58,7 @@ def train_model(
 
     The randomness of step s is seeded by (recipe.seed, s) alone. So a run that was stopped, or killed, goes
     on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
-    Ctrl-C finishes the step, saves and raises `Stopped`; a second one interrupts at once.
+    Ctrl-C or SIGTERM finishes the step, saves and raises `Stopped`; a second one interrupts at once.
 
     Started by `torchrun`, its processes train one model together: each takes its share of every batch, and the
     first one writes; see `Ranks`.
@@ -85,7 +85,7 @@ def train_model(
         ValueError: If the data or `start` do not fit the model, the checkpoint is damaged or of another run, or the
             recipe says `compile` where torch.compile cannot.
         FloatingPointError: If the loss is no longer a number.
-        Stopped: After Ctrl-C.
+        Stopped: After Ctrl-C or SIGTERM.
         OSError: If a checkpoint cannot be written; the last one stays.
 
     Source: chapter 09.
@@ -239,7 +239,7 @@ class Trainer:
         return torch.randperm(len(self.images), generator=generator).to(self.device)
 
     def run(self, budget_minutes: float | None = None, progress: bool = True) -> dict:
-        """Train to the end, or until the time is over or Ctrl-C; see `train_model`."""
+        """Train to the end, or until the time is over or a signal comes; see `train_model`."""
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices), polite_interrupt() as interrupted:
             began = self.clock = time.monotonic()
@@ -280,7 +280,7 @@ class Trainer:
         """The progress bar of an epoch of which some steps are done."""
         from tqdm import tqdm
 
-        hidden = not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        hidden = not (progress and is_watched())
         how = {"unit": "step", "leave": False, "disable": hidden, "mininterval": 0.5}
         name = f"epoch {epoch + 1}/{self.recipe.epochs}"
         return tqdm(total=self.epoch_steps, initial=done, desc=name, **how)

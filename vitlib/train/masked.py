@@ -55,7 +55,8 @@ class MaskedPatchModel(nn.Module):
         corrupted: Int64[Tensor, "B M"],
     ) -> Float[Tensor, "B M K"]:
         # (B, N, D)
-        tokens = self.encoder.encode(self.embed(images, mask, source))[:, 1:]
+        tokens = self.encoder.encode(self.embed(images, mask, source))
+        tokens = tokens[:, self.encoder.cfg.patches]
         return self.predict(take_patches(tokens, corrupted))  # (B, M, D) -> (B, M, K)
 
     def embed(

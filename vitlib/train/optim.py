@@ -42,8 +42,10 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 # parts of the names of matrices that do not decay
 NO_DECAY = (
     "cls_token",
+    "latent",
     "mask_token",
     "pos_embed",
+    "reg_token",
 )
 
 

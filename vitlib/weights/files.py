@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import zipfile
 from pathlib import Path
@@ -11,14 +12,23 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from vitlib.files import read_json
+from vitlib.files import printable, read_json
 
-# what a file begins with that holds no weights
+# what a file may begin with that holds no weights, and what helps
 OTHERS = {
     b"version https://git-lfs": "a pointer of Git LFS; git lfs pull fetches the weights",
     b"<": "a web page; fetch the file itself",
     b"{": "JSON; take the weights that it speaks of, in one file",
+    b"\x89HDF": "Keras's (HDF5); take the weights that PyTorch or safetensors wrote",
+    b"GGUF": "llama.cpp's (GGUF), rounded; take the weights that it was made of",
+    b"\x08": "ONNX, a graph; take the weights that it was made of",
 }
+# what libraries call the weights in a folder, and the list of the files that they are spread over
+IN_FOLDERS = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
+INDEX = ".index.json"
+INDEXES = [f"{name}{INDEX}" for name in IN_FOLDERS]
+SHARD = re.compile(r"-(\d+)-of-(\d+)(?=\.\w+$)")
+READ = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".ckpt")
 
 
 class Inert:
@@ -32,55 +42,135 @@ class Inert:
 
 
 def read_weights(path: str | Path) -> Any:
-    """What is in a file, under the names of the library that wrote it; objects in it become empty ones."""
+    """What is in a file, or in all files that weights are spread over, under the names of the library that wrote them.
+
+    Objects in it become empty ones.
+
+    Raises:
+        ValueError: If there are no weights, with what is there instead.
+    """
+    files = shards_of(find_weights(path))
+    if len(files) == 1:
+        return _read(files[0])
+    whole: dict[str, Any] = {}
+    for file in files:
+        whole |= _read(file)
+    return whole
+
+
+def find_weights(path: str | Path) -> Path:
+    """The file of weights, or their index, at `path`: itself, or the one in a folder of a library's."""
     path = Path(path).expanduser()
-    if not path.is_file():
+    if path.is_file():
+        return path
+    if not path.is_dir():
         raise ValueError(f"expected a file of weights, got {path}, which is not there")
+    usual = [path / name for name in IN_FOLDERS]
+    listed = [path / name for name in INDEXES]
+    if found := next((file for file in usual + listed if file.is_file()), None):
+        return found
+    files = sorted(file for file in path.iterdir() if file.suffix in READ)
+    whole = {SHARD.sub("", file.name) for file in files}
+    if len(whole) != 1:
+        names = ", ".join(printable(name) for name in sorted(whole)[:4]) or "none"
+        raise ValueError(
+            f"expected one file of weights in {path}, got {names}; give its path"
+        )
+    return files[0]
+
+
+def shards_of(path: Path) -> list[Path]:
+    """The files that the weights at `path` are spread over, by their index or their names; most often itself alone."""
+    if path.name.endswith(INDEX):
+        names = read_json(path, "fetch it again").get("weight_map")
+        if not isinstance(names, dict) or not all(map(_is_name, names.values())):
+            raise ValueError(f"{path} lists no files of weights; fetch it again")
+        files = [path.with_name(name) for name in sorted(set(names.values()))]
+    elif numbers := SHARD.search(path.name):
+        count, width = int(numbers[2]), len(numbers[1])
+        if not 1 <= count <= 999:
+            raise ValueError(f"expected 1 to 999 files, got {count} by {path.name}")
+        files = [
+            path.with_name(SHARD.sub(f"-{i:0{width}}-of-{numbers[2]}", path.name))
+            for i in range(1, count + 1)
+        ]
+    else:
+        return [path]
+    if missing := [file.name for file in files if not file.is_file()]:
+        raise ValueError(
+            f"the weights lie in {len(files)} files, {', '.join(missing[:4])} of them not in {path.parent}; "
+            "fetch them, too"
+        )
+    return files
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and Path(name).name == name
+
+
+def _read(path: Path) -> Any:
     with open(path, "rb") as file:
         start = file.read(64)
-    is_safe = start[8:9] == b"{"  # behind the length of the header
-    if other := next(
-        (
-            what
-            for sign, what in OTHERS.items()
-            if start.startswith(sign) and not is_safe
-        ),
-        None,
-    ):
-        raise ValueError(f"{path} is {other}")
+    if what := not_weights(start):
+        raise ValueError(f"{path} is {what}")
     try:
-        if is_safe:
+        if start[8:9] == b"{":  # behind the length of the header
             return load_file(path)
-        objects: list[Any] = []
         if start.startswith(b"PK"):
             if any(name.endswith(".npy") for name in zipfile.ZipFile(path).namelist()):
                 return dict(np.load(path, allow_pickle=False))
-            names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-            objects = [
-                (type(name.rpartition(".")[2], (Inert,), {}), name) for name in names
-            ]
-        with torch.serialization.safe_globals(objects):
-            return torch.load(path, map_location="cpu", weights_only=True)
+        # an open file: by its path, PyTorch would look at the ending
+        with open(path, "rb") as file:
+            return _read_pickle(file, is_zip=start.startswith(b"PK"))
     except (
         Exception
     ) as error:  # bytes that are changed or missing make the readers raise anything
-        said = (
-            f"{path} cannot be read without running code that it holds, or is damaged"
-        )
+        kind = "a safetensors file" if start[8:9] == b"{" else "a PyTorch file"
         why = textwrap.shorten(repr(error), 200)
-        raise ValueError(
-            f"{said} ({why}); fetch it again, or as .safetensors"
-        ) from error
+        said = f"{path} begins as {kind} and cannot be read without running code that it holds, or is damaged"
+        raise ValueError(f"{said} ({why}); fetch it again") from error
+
+
+def _read_pickle(file: Any, is_zip: bool) -> Any:
+    """What PyTorch wrote, its tensors alone; only its zip files tell which classes they hold."""
+    objects: list[Any] = []
+    if is_zip:
+        names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
+        objects = [
+            (type(name.rpartition(".")[2], (Inert,), {}), name) for name in names
+        ]
+        file.seek(0)
+    with torch.serialization.safe_globals(objects):
+        return torch.load(file, map_location="cpu", weights_only=True)
+
+
+def not_weights(start: bytes) -> str:
+    """What a file is that begins with these bytes, if it can hold no weights; else ""."""
+    if not start:
+        return "empty; fetch it again"
+    if start[8:9] == b"{":
+        return ""
+    for sign, what in OTHERS.items():
+        if start.startswith(sign):
+            return what
+    try:
+        text = start.decode("ascii")
+    except UnicodeDecodeError:
+        return ""
+    if text.isprintable() or "\n" in text:
+        words = printable(" ".join(text.split()))[:40]
+        return f"text ({words!r} ...); fetch the file itself, where need be with your access token"
+    return ""
 
 
 def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     """Hugging Face's config.json and preprocessor_config.json beside a file; {} if of a model of another width."""
     told: dict[str, Any] = {}
+    place = find_weights(path)
     for name in ("preprocessor_config.json", "config.json"):
-        if (file := Path(path).expanduser().with_name(name)).is_file():
+        if (file := place.with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
-    return (
-        told
-        if told.get("hidden_size", told.get("num_features", embed_dim)) == embed_dim
-        else {}
-    )
+    if isinstance(tower := told.get("vision_config"), dict):  # of CLIP or SigLIP, whole
+        told |= tower
+    width = told.get("hidden_size", told.get("num_features", embed_dim))
+    return told if width == embed_dim else {}

@@ -18,10 +18,13 @@ from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.evidence import RESULTS
-from vitlib.files import as_json, read_json, write_atomic
+from vitlib.files import as_json, printable, read_json, write_atomic
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import MODELS, VisionTransformer, build_model
 from vitlib.tensors import check_finite
+from vitlib.weights.files import IN_FOLDERS, INDEX, INDEXES, READ, find_weights
+from vitlib.weights.foreign import open_vit
+from vitlib.weights.names import some
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
 
@@ -37,29 +40,36 @@ def list_pretrained(folder: str | Path = RESULTS) -> list[str]:
 
 @checked
 def load_pretrained(
-    name: str, folder: str | Path = RESULTS
+    name: str | Path, folder: str | Path = RESULTS, **assume: Any
 ) -> tuple[VisionTransformer | ResNet, dict]:
-    """A trained model, and its card.
+    """A trained model, and its card: one of the book's, of your runs, or the ViT in a file that others published.
 
     Args:
-        name: One of `list_pretrained(folder)`; or, without a folder, the folder of a run, as in "runs/pets-laptop".
+        name: One of `list_pretrained(folder)`; or, without a folder, the folder of a run, as in "runs/pets-laptop";
+            or the file, or the folder, of a ViT's weights under the names that `load_weights` knows.
         folder: Where `<name>.safetensors` and `<name>.json` lie; by default inside the package.
+        **assume: What no file tells of others' weights: num_heads, act, norm_eps, global_pool, img_size, mean_std
+            ("half", "imagenet", "clip"). What is neither said here nor in a config.json beside is taken as is usual in
+            its family, and is listed in the card.
 
     Returns:
-        The model in float32 and evaluation mode, and the card: command, data set, hardware, recipe,
-        curves and final metrics of the run that made it.
+        The model in float32 and evaluation mode, and the card: command, data set, hardware, recipe, curves and final
+        metrics of the run that made it; of others' weights "library", "family", "mean", "std", "assumed", and
+        whether the head "projects" into what pictures and words share (CLIP's), and so names no classes. The model
+        takes `normalize`'s default images: others' mean and deviation are in its patch embedding.
 
     Raises:
-        ValueError: If there is no such model, or a file is damaged or does not fit its card.
+        ValueError: If there is no such model, a file is damaged or does not fit its card, or it holds a part that no
+            model here has.
 
-    Source: chapter 09.
+    Source: chapter 09; chapter 16 for others' weights.
     """
-    name, folder = _find(name, Path(folder))
-    if not (folder / f"{name}.json").is_file():
-        fix = "for others' weights there are vl.load_weights, finetune FILE and check-pretrained FILE"
-        raise ValueError(
-            f"{name}.safetensors in {folder} has no card {name}.json beside it; {fix}"
-        )
+    if Path(folder) == RESULTS and is_others(path := Path(name).expanduser()):
+        return _load_others(path, assume)
+    if assume:
+        names = ", ".join(assume)
+        raise ValueError(f"expected no {names} for {name}, whose card tells it")
+    name, folder = _find(str(name), Path(folder))
     try:
         card = read_json(folder / f"{name}.json", "train the model again")
         check_name("the card's name", card["name"], "train the model again")
@@ -98,6 +108,38 @@ def load_pretrained(
     return model.eval(), card
 
 
+def is_others(path: Path) -> bool:
+    """Whether weights lie there, as a file or in a folder, that have no card."""
+    if path.is_dir():
+        named = any((path / name).is_file() for name in (*IN_FOLDERS, *INDEXES))
+        return named or not list_pretrained(path) and _has_weights(path)
+    return path.is_file() and not path.with_suffix(".json").is_file()
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(file.suffix in READ for file in folder.iterdir())
+
+
+def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer, dict]:
+    """The ViT in a file that others made, and what is known of it in place of a card."""
+    model, what, found = open_vit(path, **assume)
+    file = find_weights(path)
+    is_usual = file.name.removesuffix(INDEX) in IN_FOLDERS
+    name = file.resolve().parent.name if is_usual else file.name.partition(".")[0]
+    card = {
+        "name": printable(name),
+        "config": asdict(what.config),
+        "library": found.library,
+        "family": what.family,
+        "mean": what.mean,
+        "std": what.std,
+        "assumed": what.assumed,
+        "projects": what.projects,
+        "ignored": some(found.beside) if found.beside else "",
+    }
+    return model, card | ({"classes": what.classes} if what.classes else {})
+
+
 def _find(name: str, folder: Path) -> tuple[str, Path]:
     """A model's name and folder: one of the folder's or, of the package's, the folder or file of a run."""
     if name in (known := list_pretrained(folder)):
@@ -112,8 +154,6 @@ def _find(name: str, folder: Path) -> tuple[str, Path]:
         there = (
             ", ".join(known) or "none yet"
         ) + is_book * ", and the folders of your runs"
-        if Path(name).suffix:
-            there += "; others' files load with vl.load_weights(model, FILE)"
         raise ValueError(f"no model called {name!r}; there are: {there}")
     if len(found := list_pretrained(path)) != 1:
         fix = (

@@ -12,7 +12,7 @@ import warnings
 from vitlib.evidence import COMMAND, VERSION
 from vitlib.files import printable
 from vitlib.train.parallel import launcher
-from vitworkshop.cli import data, predict, pretrained, study, train
+from vitworkshop.cli import data, look, predict, pretrained, study, train
 from vitworkshop.cli.options import Parser
 
 __all__ = ["main"]
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
         argv: The words after `python -m vitlib`; None takes them from the command line.
 
     Returns:
-        The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C.
+        The exit code: 0, 2 after an error the user can mend (one line on stderr), 130 after Ctrl-C or SIGTERM.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(
@@ -80,6 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"vitlib {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for module in (train, predict, study, data, pretrained):
+    for module in (look, train, predict, study, data, pretrained):
         module.configure(commands)
     return parser

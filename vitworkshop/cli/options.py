@@ -104,11 +104,12 @@ def settings(
             raise ValueError(
                 f"--set changes fields of the recipe, not {key!r}; {instead}"
             )
-        changes[key] = _value(text)
+        changes[key] = value_of(text)
     return changes
 
 
-def _value(text: str) -> object:
+def value_of(text: str) -> object:
+    """A word of the command line as what it says: true, false, none, a number or itself."""
     for kind in ({"true": True, "false": False, "none": None}.__getitem__, int, float):
         with contextlib.suppress(KeyError, ValueError):
             return kind(text.lower())

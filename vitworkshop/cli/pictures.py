@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,14 @@ from pathlib import Path
 from torch import Tensor
 
 from vitlib.data.dataset import Dataset
-from vitlib.data.photos import class_folders, load_folder, load_image, read_pictures
+from vitlib.data.look import fingerprints, hold_out_apart
+from vitlib.data.photos import (
+    class_folders,
+    is_left,
+    load_folder,
+    load_image,
+    read_pictures,
+)
 
 _TEST = ("test", "val", "valid", "validation")  # the first that is there
 
@@ -56,15 +64,21 @@ def load_split(
 
 
 def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
-    """The images of a folder to train on, and a tenth of each class to test by, the same in every run."""
-    counts = data.labels.bincount(minlength=len(data.classes)).tolist()
-    for name, count in zip(data.classes, counts, strict=True):
-        if count < 10:
+    """The images of a folder to train on, and a tenth of each class to test by, the same in every run.
+
+    All copies of a picture are on one side.
+    """
+    labels, marks = data.labels.tolist(), fingerprints(data)
+    counts = Counter(label for label, _ in {*zip(labels, marks, strict=True)})
+    for label, name in enumerate(data.classes):
+        if counts[label] < 10:
+            files = labels.count(label)
+            copied = f" in {files} files" * (files > counts[label])
             raise ValueError(
-                f"expected 10 images or more of each class, as one in ten is held out to test by, got {count} "
-                f"of {name}; add some, or leave that folder out"
+                f"expected 10 images or more of each class, as one in ten is held out to test by, got "
+                f"{counts[label]} of {name}{copied}; add some, or leave that folder out"
             )
-    return data.hold_out(len(data) // 10)
+    return hold_out_apart(data, len(data) // 10, marks)
 
 
 def named_pictures(
@@ -81,7 +95,7 @@ def named_pictures(
             there = (
                 p
                 for p in sorted(path.rglob("*"))
-                if "/." not in f"/{p.relative_to(path).as_posix()}"
+                if not any(map(is_left, p.relative_to(path).parts))
             )
             found, skipped = read_pictures(path, filter(Path.is_file, there), size)
             if not found:

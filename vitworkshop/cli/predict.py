@@ -56,6 +56,9 @@ def configure(commands) -> None:
 
 def _predict(args: argparse.Namespace) -> None:
     model, card = load_pretrained(args.model)
+    if not model.cfg.num_classes or card.get("projects"):
+        fix = f"python -m vitlib check-pretrained {args.model} draws where it looks"
+        raise ValueError(f"{args.model} has no head that names classes; {fix}")
     names = list(map(printable, class_names(card)))
     pictures, errors = named_pictures(args.pictures, model.cfg.image_shape)
     images = [image for _, image in pictures]

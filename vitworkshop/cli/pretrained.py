@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import re
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 
-from vitlib.config import ViTConfig
 from vitlib.data.dataset import normalize
 from vitlib.data.photos import load_image, sample_image
 from vitlib.evidence import provenance
+from vitlib.explain.scores import read_by_head
 from vitlib.files import printable, write_atomic, write_json
+from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.cli.options import check_out
-from vitworkshop.cli.weights import add_weights, described, find_weights, open_weights
+from vitworkshop.cli.weights import READS, add_assume, assumed, described
 
 _TOP = 5
-_TIMM = re.compile(
-    r"(?:vit|deit)[-_](ti|s|b|l|h)(?:ny|mall|ase|arge|uge)[-_]patch(\d+)"
-)
 
 
 def configure(commands) -> None:
@@ -32,11 +29,9 @@ def configure(commands) -> None:
         description=f"Load a ViT that others trained, name the {_TOP} likeliest classes of a photograph, and draw,\n"
         "dated, what the CLS token attends to in the last block (mean over heads). Nothing is downloaded. The\n"
         "middle of the photograph, nine tenths of its shorter side, is taken in the size that the model wants.",
-        epilog="example: python -m vitlib check-pretrained model.safetensors --heads 12 --image cat.jpg",
+        epilog="example: python -m vitlib check-pretrained model.safetensors --image cat.jpg",
     )
-    text = "the size, as in vit-b/16 or vit_base_patch16_224, where nothing else tells the heads"
-    p.add_argument("name", nargs="?", metavar="NAME", help=text)
-    text = "weights of timm, transformers, torchvision, DINO, DeiT, MAE or Google; or a folder of Hugging Face's"
+    text = "the weights of a ViT, or a folder of Hugging Face's (python -m vitlib look lists which are read)"
     p.add_argument("file", type=Path, metavar="FILE", help=text)
     p.add_argument(
         "--image",
@@ -44,7 +39,7 @@ def configure(commands) -> None:
         metavar="PHOTO",
         help="a photograph (default: the bundled cat)",
     )
-    add_weights(p)
+    add_assume(p)
     text = "a file of class names, one a line (default: ImageNet's for 1,000 classes, if timm is installed)"
     p.add_argument("--classes", type=Path, metavar="NAMES", help=text)
     text = "the folder for attention.png and answers.json (default: runs/check-<name>)"
@@ -54,21 +49,15 @@ def configure(commands) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     check_out(args.out)
-    name = (
-        "vit-{}/{}".format(*found.groups())
-        if (found := _TIMM.search(args.name or ""))
-        else args.name
-    )
-    preset = ViTConfig.preset(name) if name else None
-    args.heads = preset.num_heads if preset and args.heads is None else args.heads
-    model, told = open_weights(args, find_weights(args.file), needs_mean=False)
-    cfg, name = model.cfg, name or args.file.name.partition(".")[0]
-    for field in ("embed_dim", "depth", "patch_size") if preset else ():
-        if (theirs := getattr(cfg, field)) != (ours := getattr(preset, field)):
-            raise ValueError(
-                f"{name} has {field} {ours}, {args.file} {theirs}; leave the name out"
-            )
-    names, (side, _) = _class_names(args.classes, cfg.num_classes), cfg.image_shape
+    model, card = load_pretrained(args.file, **assumed(args))
+    if "library" not in card:
+        raise ValueError(
+            f"{args.file} is a model of this book; python -m vitlib predict takes it"
+        )
+    cfg, name = model.cfg, card["name"]
+    count = 0 if card["projects"] else cfg.num_classes
+    names = _class_names(args.classes, card.get("classes"), count)
+    side, _ = cfg.image_shape
     whole = int(side / 0.9)  # a square whose rim is cut off, as is usual on ImageNet
     rim = (whole - side) // 2
     image = (
@@ -79,18 +68,18 @@ def _check(args: argparse.Namespace) -> None:
     image = image[:, rim : rim + side, rim : rim + side]
     x = normalize(image[None])
     with torch.inference_mode():
-        best = model(x).softmax(1)[0].topk(min(_TOP, cfg.num_classes))
-        # (h, N) -> (N,)
-        weights = model.attention_maps(x, [-1])[0, 0, :, 0, 1:].mean(0)
+        best = model(x).softmax(1)[0].topk(min(_TOP, count))
+        maps = model.attention_maps(x, [-1])[0].mean(dim=1)  # (1, T, T)
+        weights = read_by_head(model, x, maps)[0]  # (N,)
 
     likely = zip(best.values.tolist(), best.indices.tolist(), strict=True)
     answers = [{"class": i, "name": names[i], "probability": p} for p, i in likely]
-    print(described(args.file, cfg, told))
+    print("\n".join(described(card)))
     photo = "the sample image cat" if args.image is None else args.image.name
     print(
         f"{photo}:"
         if answers
-        else f"{photo}: no answers, the file has no head that reads CLS alone"
+        else f"{photo}: no answers, the file has no head that names classes"
     )
     for answer in answers:
         print(
@@ -102,7 +91,7 @@ def _check(args: argparse.Namespace) -> None:
     )  # brings matplotlib, for which no other command waits
 
     day = date.today().isoformat()
-    title = f"CLS in the last block, {day}"
+    title = f"{READS[cfg.global_pool]} in the last block, {day}"
     for answer in answers[:1]:
         called = answer["name"] or f"class {answer['class']}"
         title += f"\n{printable(called)[:40]}, {answer['probability']:.0%}"
@@ -112,17 +101,17 @@ def _check(args: argparse.Namespace) -> None:
     )
     record = (
         provenance(photo, torch.device("cpu"), "fp32")
-        | told
+        | {key: card[key] for key in ("library", "family", "mean", "std", "assumed")}
         | {"date": day, "model": name}
     )
-    record |= {"file": args.file.name, "img_size": side, "num_classes": cfg.num_classes}
+    record |= {"file": args.file.name, "config": card["config"]}
     print(
         f"wrote {picture} and {write_json(out / 'answers.json', record | {'answers': answers})}"
     )
 
 
-def _class_names(path: Path | None, count: int) -> list[str]:
-    """What the classes are called, by the reader's file or by timm's; "" where neither says it."""
+def _class_names(path: Path | None, told: list[str] | None, count: int) -> list[str]:
+    """What the classes are called, by the reader's file, JSON beside the weights or timm; "" where none says it."""
     if path is not None:
         names = path.expanduser().read_text(encoding="utf-8").splitlines()
         if len(names) != count:
@@ -130,6 +119,8 @@ def _class_names(path: Path | None, count: int) -> list[str]:
                 f"expected {count:,} names in {path}, got {len(names):,}; write one a line"
             )
         return names
+    if told:
+        return told
     # finds its folder without the seconds that an import takes
     timm = find_spec("timm")
     folder = (

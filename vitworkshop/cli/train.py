@@ -15,6 +15,7 @@ from torch import nn
 
 from vitlib.checks import check_choice, check_name
 from vitlib.data.dataset import Dataset, load_dataset
+from vitlib.data.look import also_in, fingerprints, hold_out_apart, look
 from vitlib.device import pick_device
 from vitlib.evidence import load_results
 from vitlib.files import lock, printable
@@ -30,7 +31,7 @@ from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrai
 from vitworkshop.cli.options import SETS, add_runs, prepare, settings
 from vitworkshop.cli.pictures import load_split
 from vitworkshop.cli.predict import MODEL
-from vitworkshop.cli.weights import add_weights, described, find_weights, open_weights
+from vitworkshop.cli.weights import add_assume, assumed, described
 
 _STEPS = 500  # at least, on a folder, by default: the paper's on its smallest data sets (Table 4)
 _PASSES = 100  # at most for that, where a trained model goes on
@@ -73,9 +74,9 @@ def configure(commands) -> None:
         "command goes on where it was; its folder then holds what `train` leaves.",
         epilog="example: python -m vitlib finetune cifar10-photo --data pets --img-size 48",
     )
-    text = "; or a file of weights from timm, transformers, torchvision, DINO, DeiT, MAE or Google"
+    text = "; or the file of a ViT that others published (python -m vitlib look lists which)"
     p.add_argument("model", metavar="NAME", help=MODEL + text)
-    add_weights(p)
+    add_assume(p)
     _add_training(p, "auto", "<data>-from-<model>")
     p.set_defaults(run=_finetune)
 
@@ -161,21 +162,8 @@ def _finetune(args: argparse.Namespace) -> None:
 
 def _start_of(args: argparse.Namespace) -> tuple[VisionTransformer | ResNet, str, str]:
     """A model, its name, and what is to be said of it; a file that has no card holds others' weights."""
-    path = find_weights(args.model)
-    if path.is_file() and not path.with_suffix(".json").is_file():
-        model, told = open_weights(args, path, needs_mean=True)
-        name = (
-            path.resolve().parent.name
-            if path.stem in ("model", "pytorch_model")
-            else path.stem
-        )
-        return model, printable(name), described(path, model.cfg, told)
-    if args.heads or args.mean_std:
-        raise ValueError(
-            f"--heads and --mean-std are for files of others' weights, {args.model} is none"
-        )
-    model, its = load_pretrained(args.model)
-    return model, its["name"], ""
+    model, card = load_pretrained(args.model, **assumed(args))
+    return model, card["name"], "\n".join(described(card) if "library" in card else [])
 
 
 def _changes(args: argparse.Namespace) -> dict:
@@ -231,6 +219,8 @@ def load_task(
     )
     counted = ", ".join(f"{name} {n:,}" for name, n in counts)
     print(printable(f"{train.label}: {counted}; held out to test: {held_out}"))
+    for said in look(train, test):
+        print(printable(f"{train.label}: {said}"))
     if limit is not None and limit < len(train):
         train = train.hold_out(limit)[1]
     return train, lambda: test, {"classes": list(train.classes), "test_split": held_out}
@@ -253,7 +243,7 @@ def _run(
         todo = dataclasses.replace(todo, name=args.name)
     held_out, val = args.holdout or (-(-len(train) // 10) if args.validate else 0), None
     if held_out:
-        train, val = train.hold_out(held_out)
+        train, val = hold_out_apart(train, held_out, fingerprints(train))
     if train.name == "folder":
         todo = dataclasses.replace(
             todo, data="folder", epochs=_enough(args, todo, len(train), start)
@@ -306,7 +296,10 @@ def _run(
     else:
         # float16: the number belongs to them
         weights = save_pretrained(model, {**card, "final": {}}, out)
-        final = read_test(weights, load_test(), args.device)
+        test = load_test()
+        final = read_test(weights, test, args.device)
+        if again := also_in(train, test):
+            final["trained_on"] = again
         said = (
             f"test accuracy {final['test_accuracy']:.2%} on {label} {took} of training"
         )
@@ -372,6 +365,8 @@ def _score(model: nn.Module, data: Dataset, part: str) -> dict:
 
 def _tell(said: str, final: dict, classes: Sequence[str]) -> None:
     """Print what was `said` of an accuracy and, where the card knows it, what stands beside it."""
+    if again := final.get("trained_on"):
+        said += f"; {again:,} of {final['n_test']:,} of these pictures were trained on"
     lines = [said]
     if "recall" in final:
         found = dict(zip(classes, final["recall"], strict=True))

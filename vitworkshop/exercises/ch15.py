@@ -91,7 +91,8 @@ EXERCISES["15.a"] = Exercise(
     ],
     others=[
         lambda A, rows, cols, P: vl.attention_distance(
-            A[None, None, None], (rows, cols), P
+            A[None, None, None],
+            vl.ViTConfig(img_size=(rows * P, cols * P), patch_size=P),
         )[0, 0]
     ],
 )

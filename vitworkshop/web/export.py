@@ -6,8 +6,9 @@ import base64
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,15 +16,15 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from vitlib.checks import checked
+from vitlib.config import ViTConfig
 from vitlib.data.dataset import normalize
 from vitlib.data.drawn10 import DRAWN10_CLASSES, load_drawn10
 from vitlib.data.photos import SAMPLES, _import_cv2, sample_image
 from vitlib.explain.scores import GRADIENTS, patch_scores
-from vitlib.explain.trace import check_plain
 from vitlib.files import write_atomic
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_finite
-from vitlib.weights import foreign
+from vitlib.weights import families, names
 from vitlib.weights.files import beside, read_weights
 from vitlib.weights.pretrained import card_of, class_names
 from vitworkshop import words
@@ -38,6 +39,13 @@ PHOTOS = {
     if name not in ("brick", "camera", "galaxies", "grass", "gravel")
 }
 PHOTOS["astronaut"] = 101  # WebP's quality; 101 loses nothing
+
+# fields that a model in a page may set; of the others it has the default
+FREE = {
+    *("img_size", "patch_size", "num_classes", "embed_dim", "depth", "num_heads"),
+    *("mlp_ratio", "qkv_bias", "global_pool", "init_std"),
+    *("drop_rate", "attn_drop_rate", "drop_path_rate", "patch_drop_rate"),
+}
 
 
 def check_runs_in_a_page(model: object) -> VisionTransformer:
@@ -74,12 +82,27 @@ def export_web(model: nn.Module, card: dict, path: str | Path) -> Path:
     )
 
 
+def _check_plain(cfg: ViTConfig) -> None:
+    """Refuse a config that `vit.js` does not compute."""
+    wanted = {part.name: part.default for part in fields(cfg) if part.name not in FREE}
+    if cfg.global_pool not in ("token", "avg"):
+        wanted["global_pool"] = "token"
+    got = {key: getattr(cfg, key) for key in wanted if getattr(cfg, key) != wanted[key]}
+    if got:
+        right, wrong = (
+            ", ".join(f"{key}={of[key]!r}" for key in got) for of in (wanted, got)
+        )
+        raise ValueError(
+            f"expected a model with {right}, got {wrong}; train one of the book's presets"
+        )
+
+
 def web_script(model: nn.Module, card: dict) -> str:
     """The script that `export_web` writes: `window.vitModels[name] = {config, classes, card, shapes, data}`."""
     model = check_runs_in_a_page(model)
     _check_card(card)
     config = asdict(model.cfg)
-    check_plain(model.cfg, in_chans=3)
+    _check_plain(model.cfg)
     if not isinstance(model.cfg.img_size, int):
         raise ValueError(
             f"expected square images, got {model.cfg.image_shape}; use model.with_img_size(32)"
@@ -221,20 +244,24 @@ def turns_script(
 
 def dialect_script() -> str:
     """`window.vitDialect`: the names by which `load_weights` knows a model's parts, for `foreign.js`."""
-    made = {
-        name.lower(): getattr(foreign, name).pattern
-        for name in ("AVERAGED", "OURS", "HEAD", "DINO_HEAD")
+    made: dict[str, Any] = {
+        name.lower(): getattr(names, name).pattern
+        for name in ("CHOSEN", "OURS", "HEAD", "UNUSED")
     }
-    names = [
-        (pattern, re.sub(r"\\(\d)", r"$\1", new))
-        for pattern, new in foreign.NAMES.items()
-    ]
     made |= {
-        "libraries": foreign.LIBRARIES,
-        "names": names,
-        "absent": list(foreign.ABSENT.items()),
+        "libraries": names.LIBRARIES,
+        "names": [
+            (pattern, re.sub(r"\\(\d)", r"$\1", new))
+            for pattern, new in names.NAMES.items()
+        ],
+        "absent": list(names.ABSENT.items()),
+        "odd": list(names.ODD.items()),
+        "no_such": names.NO_SUCH,
+        "families": [[name, *rest] for name, rest in families.FAMILIES.items()],
+        "heads": families.HEADS,
+        "mean_std": families.MEAN_STD,
     }
-    return f"window.vitDialect = {json.dumps(made | {'no_such': foreign.NO_SUCH})};\n"
+    return f"window.vitDialect = {json.dumps(made)};\n"
 
 
 def words_script(language: str) -> str:
@@ -269,8 +296,8 @@ def photos_script(pictures: dict[str, Tensor] | None = None) -> str:
 def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) -> str:
     """`window.vitGiven`: a model of timm or transformers, or a file, in float16, for the microscope."""
     is_model = isinstance(source, nn.Module)
-    found = foreign.find_vit(source.state_dict() if is_model else read_weights(source))
-    foreign.check_parts([*found.state, *found.beside], found.library)
+    found = names.find_vit(source.state_dict() if is_model else read_weights(source))
+    names.check_parts([*found.state, *found.beside], found.library)
     # which only a head reads; its names are an MLP head's
     pooler = "head.2.weight" not in found.state
     kept = {
@@ -285,7 +312,7 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
     told = (
         {}
         if is_model
-        else beside(source, foreign.sizes_of(found.state).get("embed_dim"))
+        else beside(source, families.sizes_of(found.state).get("embed_dim"))
     )
     if is_model:  # what no weights tell, as a config.json does
         config = getattr(source, "config", None)

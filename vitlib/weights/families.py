@@ -1,0 +1,243 @@
+"""Which family a file is of, and so what no file tells: heads, activation, epsilon, who reads, mean and deviation."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from vitlib.checks import check_choice
+from vitlib.config import CHOICES, ViTConfig
+from vitlib.weights.names import Weights
+
+# how others normalise their pictures: mean and deviation of red, green and blue in [0, 1]
+MEAN_STD = {
+    "half": (0.5, 0.5),
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "clip": (
+        (0.48145466, 0.4578275, 0.40821073),
+        (0.26862954, 0.26130258, 0.27577711),
+    ),
+}
+# by a pattern of `Weights.text`, the first that fits: what its published files have. The page has the same table
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "DINOv3": (
+        r"^(?!.* pos_embed )(?=.* reg_token )",
+        {"pos_embed": "rope_unit", "norm_eps": 1e-5, "mean_std": "imagenet"},
+    ),
+    "DINOv2": (
+        r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* (mask_token|patch:14|reg_token) )",
+        {"mean_std": "imagenet"},
+    ),
+    "DeiT III": (
+        r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* cls:unplaced )",
+        {"mean_std": "imagenet"},
+    ),
+    "distilled DeiT": (r" dist_token ", {"mean_std": "imagenet"}),
+    "SigLIP of transformers": (
+        r"^(?=.* library:transformers )(?=.* attn_pool\.latent )",
+        {"act": "gelu_tanh"},
+    ),
+    "SigLIP": (r" attn_pool\.latent ", {}),
+    "CLIP of timm": (
+        r"^(?=.* library:timm )(?=.* norm_pre\.weight )",
+        {"norm_eps": 1e-5, "mean_std": "clip"},
+    ),
+    "CLIP": (
+        r" norm_pre\.weight ",
+        {"act": "quick_gelu", "norm_eps": 1e-5, "mean_std": "clip"},
+    ),
+    "MAE": (
+        r"^(?=.* cls_token )(?=.* (decoder\S*|fc_norm\.weight) )",
+        {"mean_std": "imagenet"},
+    ),
+    "DINO": (r"^(?=.* library:timm )(?=.* \S*last_layer)", {"mean_std": "imagenet"}),
+    "torchvision's ViT": (r" library:torchvision ", {"mean_std": "imagenet"}),
+    "Google's ViT": (r" library:Google ", {"act": "gelu_tanh"}),
+    "ViT of transformers": (r" library:transformers ", {"norm_eps": 1e-12}),
+    "ViT": ("", {}),
+}
+# heads by width, where they are not 64 wide
+HEADS = {1152: 16, 1280: 16, 1408: 16, 1664: 16}
+# what a reader may say of a file: fields of `ViTConfig`, and a key of `MEAN_STD`
+ASSUMABLE = ("num_heads", "act", "norm_eps", "global_pool", "img_size", "mean_std")
+# names of the same in config.json: transformers', then timm's
+TOLD = {
+    "num_heads": ("num_attention_heads",),
+    "norm_eps": ("layer_norm_eps",),
+    "act": ("hidden_act",),
+    "global_pool": ("global_pool",),
+}
+ACTS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}
+# fields of a `ViTConfig`, and whose size they are along which axis
+SIZES = {
+    "embed_dim": ("patch_embed.proj.weight", 0),
+    "patch_size": ("patch_embed.proj.weight", -1),
+    "in_chans": ("patch_embed.proj.weight", 1),
+    "num_classes": ("head.weight", 0),
+    "hidden_dim": ("blocks.0.mlp.fc2.weight", 1),
+    "reg_tokens": ("reg_token", 1),
+}
+
+
+class Found(NamedTuple):
+    """What a file is of: the model's config, how its pictures were normalised, and what of that nothing told."""
+
+    family: str
+    config: ViTConfig
+    mean: Any
+    std: Any
+    assumed: dict[str, Any]
+    classes: list[str]
+    projects: bool  # whether its head leads to what pictures and words share, and names no classes
+
+
+def sizes_of(state: Mapping[str, Tensor]) -> dict[str, int]:
+    """What weights tell of a model's sizes, by the names of `ViTConfig`."""
+    depth = len({key.split(".")[1] for key in state if key.startswith("blocks.")})
+    known = {
+        name: at
+        for name, at in SIZES.items()
+        if at[0] in state and -state[at[0]].ndim <= at[1] < state[at[0]].ndim
+    }
+    return {"depth": depth} | {
+        name: state[key].shape[axis] for name, (key, axis) in known.items()
+    }
+
+
+def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
+    """The config of the ViT in a file, from its shapes and names, from `config` beside it, from what the reader said.
+
+    Args:
+        found: The weights.
+        config: A config.json of transformers or timm, or {}.
+        **said: Of `ASSUMABLE`; they go before all else.
+
+    Raises:
+        ValueError: If the shapes are those of no ViT, or something is told that no model here has.
+    """
+    for name in said:
+        check_choice("what is to be assumed", name, ASSUMABLE)
+    if isinstance(way := said.get("mean_std", "half"), str):
+        check_choice("mean_std", way, MEAN_STD)
+    state = found.state
+    told = _told(config) | ({"num_heads": found.num_heads} if found.num_heads else {})
+    family, usual = next(
+        (family, fields)
+        for family, (pattern, fields) in FAMILIES.items()
+        if re.search(pattern, found.text)
+    )
+    shaped = _shaped(state)
+    width = shaped["embed_dim"]
+    guessed = {
+        "num_heads": HEADS.get(width, max(1, width // 64)),
+        "act": "silu" if shaped["mlp"] == "gated" else "gelu",
+        "norm_eps": 1e-6,
+        "mean_std": "half",
+        "img_size": 224,
+    } | {key: value for key, value in usual.items() if key != "pos_embed"}
+    if "global_pool" not in shaped:
+        guessed["global_pool"] = "token" if shaped["class_token"] else "avg"
+    known = shaped | {k: v for k, v in usual.items() if k == "pos_embed"} | told | said
+    assumed = {key: value for key, value in guessed.items() if key not in known}
+    fields = guessed | known
+    way = fields.pop("mean_std")
+    mean, std = MEAN_STD[way] if isinstance(way, str) else way
+    cfg = ViTConfig(**fields)
+    classes = _classes(config, cfg.num_classes)
+    bias = state.get("head.bias")
+    projects = cfg.pre_norm and cfg.num_classes > 0 and (bias is None or not bias.any())
+    return Found(family, cfg, mean, std, assumed, classes, projects)
+
+
+def _shaped(state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The fields of a `ViTConfig` that names and shapes tell."""
+    sizes: dict[str, Any] = sizes_of(state)
+    lacking = [name for name, (key, _) in SIZES.items() if key not in state]
+    lacking = [name for name in lacking if name not in ("num_classes", "reg_tokens")]
+    if "pos_embed" not in state and "reg_token" not in state:
+        lacking.append("positions")
+    if lacking:
+        raise ValueError(
+            f"the weights do not tell {', '.join(lacking)}; take those of a whole ViT"
+        )
+    width, hidden = sizes["embed_dim"], sizes.pop("hidden_dim")
+    ratio = hidden / width
+    if int(ratio * width) != hidden:
+        ratio = math.nextafter(ratio, math.inf)
+    first = state.get("blocks.0.mlp.fc1.weight")
+    cls = "cls_token" in state
+    fields = sizes | {
+        "mlp_ratio": ratio,
+        "mlp": "gated" if first is not None and len(first) == 2 * hidden else "plain",
+        "class_token": cls,
+        "qkv_bias": "blocks.0.attn.qkv.bias" in state,
+        "layer_scale": 1.0 if "blocks.0.ls1.gamma" in state else None,
+        "pre_norm": "norm_pre.weight" in state,
+        "fc_norm": "fc_norm.weight" in state,
+        "head": "mlp" if "head.2.weight" in state else "linear",
+    }
+    if "head.2.weight" in state:
+        fields["num_classes"] = len(state["head.2.weight"])
+    fields.setdefault("num_classes", 0)
+    if "pos_embed" in state:
+        side = _side(state["pos_embed"].shape[1], cls)
+        fields["img_size"] = side * sizes["patch_size"]
+    head = state.get("head.0.weight", state.get("head.weight"))
+    if "attn_pool.latent" in state:
+        fields["global_pool"] = "map"
+    elif head is not None and head.shape[-1] == 2 * width:
+        is_distilled = sizes.get("reg_tokens") == 1
+        fields["global_pool"] = "token_reg" if is_distilled else "token_avg"
+    elif not cls or fields["fc_norm"]:
+        fields["global_pool"] = "avg"
+    return fields
+
+
+def _side(count: int, cls: bool) -> int:
+    """The side of a square of patches; of n + 1 positions, or of n where CLS has none (DeiT III) or is none."""
+    for patches in (count - 1, count) if cls else (count,):
+        if patches and math.isqrt(patches) ** 2 == patches:
+            return math.isqrt(patches)
+    fix = "resample them before, or pass a model of its size and old_grid to vl.load_weights"
+    raise ValueError(f"{count} positions are not those of a square grid; {fix}")
+
+
+def _classes(config: Mapping[str, Any], count: int) -> list[str]:
+    """The names of the classes in a config.json, if it names each; transformers writes "LABEL_0" for want of one."""
+    names = config.get("label_names") or []
+    if isinstance(numbered := config.get("id2label"), dict):
+        names = [numbered[key] for key in sorted(numbered, key=int)]
+    is_named = len(names) == count and not str(names[:1]).startswith("['LABEL_")
+    return [str(name) for name in names] if is_named else []
+
+
+def _told(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON beside a file tells, under the names of `ViTConfig`."""
+    told = {
+        field: config[name]
+        for field, names in TOLD.items()
+        for name in names
+        if config.get(name)
+    }
+    timm = config.get("pretrained_cfg") or {}
+    for mean, std in (
+        (config.get("image_mean"), config.get("image_std")),
+        (timm.get("mean"), timm.get("std")),
+    ):
+        if mean is not None and std is not None:
+            told.setdefault("mean_std", (mean, std))
+    if "quickgelu" in str(config.get("architecture")):
+        told.setdefault("act", "quick_gelu")
+    if "act" in told:
+        told["act"] = ACTS.get(told["act"], told["act"])
+    for field in ("act", "global_pool"):
+        if told.get(field, CHOICES[field][0]) not in CHOICES[field]:
+            wanted = ", ".join(CHOICES[field])
+            raise ValueError(
+                f"expected {wanted} as {field} in the JSON beside it, got {told[field]!r}"
+            )
+    return told

@@ -1,0 +1,285 @@
+"""`python -m vitlib look THING`: what a file or folder is, what is ignored or assumed of it, and the next command."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import shlex
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from PIL import Image
+
+from vitlib.checks import checked
+from vitlib.data.look import look as look_at
+from vitlib.data.photos import class_folders, load_folder, load_image, visible
+from vitlib.files import printable, read_json
+from vitlib.weights.families import FAMILIES
+from vitlib.weights.files import READ, find_weights, shards_of
+from vitlib.weights.names import ABSENT, LIBRARIES, ODD
+from vitlib.weights.pretrained import (
+    is_others,
+    list_pretrained,
+    load_pretrained,
+    save_pretrained,
+)
+from vitworkshop.cli.pictures import load_split
+from vitworkshop.cli.weights import add_assume, assumed, described
+
+__all__ = ["Look", "look"]
+
+_RUN = "python -m vitlib"
+_SIDE = (32, 32)  # of the pictures that are compared
+_NOTEBOOK = re.compile(r"\.ipynb$", re.IGNORECASE)
+_HOMEWORK = re.compile(r"homework\D?(\d)", re.IGNORECASE)
+_PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm)$", re.IGNORECASE)
+
+
+class Look(NamedTuple):
+    """What `look` found; printed, it is its lines and the next command."""
+
+    lines: list[str]
+    command: str
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines, f"next: {self.command}"])
+
+
+def configure(commands) -> None:
+    """Add the command to the parser."""
+    p = commands.add_parser(
+        "look",
+        help="say what a file or folder is, and the next command",
+        description="Say what a file or folder is: a ViT's weights, a picture, a folder of pictures, a run, what students\n"
+        "handed in; what of it is ignored, missing, repeated or assumed; and the next command. Without THING, list\n"
+        "what is read.",
+        epilog="example: python -m vitlib look dinov2.safetensors",
+    )
+    p.add_argument("thing", nargs="?", metavar="THING", help="a file or a folder")
+    add_assume(p)
+    text = "write others' weights as one file and a card, which the book's page, too, reads"
+    p.add_argument("--save", type=Path, metavar="FOLDER", help=text)
+    p.set_defaults(run=_look)
+
+
+def _look(args: argparse.Namespace) -> None:
+    if args.thing is None:
+        print("\n".join(_readable()))
+    elif args.save is None:
+        print(look(args.thing, **assumed(args)))
+    else:
+        print("\n".join(_save(args)))
+
+
+def _readable() -> list[str]:
+    """What is read, and what is refused by name."""
+    lacks = [*ABSENT.values(), *ODD.values()]
+    return [
+        f"weights, of a ViT, as {', '.join(READ)} or in several files:",
+        f"  under the names of {', '.join(LIBRARIES)}",
+        f"  of the families {', '.join(FAMILIES)}",
+        f"  not: {'; '.join(lacks)}",
+        "a picture, a folder of pictures, one with a folder for each class, or with train/ and test/",
+        "the folder of a run; a folder, or a platform's zip, of notebooks that were handed in",
+    ]
+
+
+@checked
+def look(thing: str | Path, **assume: object) -> Look:
+    """What a file or a folder is, in a few lines, and the next command, which works.
+
+    Args:
+        thing: A file of weights, or their folder; a picture; a folder of pictures, with a folder for each class or with
+            train/ and test/, too; the folder of a run; notebooks that were handed in, as a folder or a platform's
+            zip; the name of a model of the book.
+        **assume: What no file tells of others' weights; see `load_pretrained`.
+
+    Returns:
+        Lines, what is ignored, missing, repeated or assumed among them, and the command.
+
+    Raises:
+        ValueError: If it is none of these, or damaged; the message says what it is and what helps.
+
+    Source: how-to-run.
+    """
+    path = Path(thing).expanduser()
+    if not path.exists() and str(thing) not in list_pretrained():
+        raise ValueError(f"{thing} is not there; {_RUN} look lists what is read")
+    if path.exists() and is_others(path) and not _is_picture(path):
+        notebooks = _notebooks(path)
+        return _submissions(path, notebooks) if notebooks else _weights(path, assume)
+    if assume:
+        raise ValueError(
+            f"expected no {', '.join(assume)}: {thing} is no file of others' weights"
+        )
+    kinds: list[Callable[[Path], Look | None]] = [
+        _model,
+        _run,
+        _picture,
+        _handed_in,
+        _pictures,
+    ]
+    for kind in kinds:
+        if found := kind(path):
+            return found
+    raise ValueError(
+        f"{thing} holds no weights, pictures, run or notebooks; {_RUN} look lists what is read"
+    )
+
+
+def _weights(path: Path, assume: dict) -> Look:
+    """A ViT that others trained."""
+    model, card = load_pretrained(path, **assume)
+    files = shards_of(find_weights(path))
+    size = sum(file.stat().st_size for file in files)
+    lines = described(card)
+    if card["ignored"]:
+        lines.append(f"ignored: {card['ignored']}")
+    lines.append(
+        f"{size / 1e6:.0f} MB in {len(files)} file{'s' * (len(files) > 1)}; in Python: "
+        f"model, card = vl.load_pretrained({str(path)!r})"
+    )
+    words = "".join(f" {key}={value}" for key, value in assume.items())
+    said = f" --assume{words}" if words else ""
+    if files[0].suffix != ".safetensors" or len(files) > 1:
+        to = shlex.quote(f"{card['name']}-for-the-page")
+        lines.append(
+            f"for the book's page: {_RUN} look {_quoted(path)}{said} --save {to}"
+        )
+    return Look(lines, f"{_RUN} check-pretrained {_quoted(path)}{said}")
+
+
+def _save(args: argparse.Namespace) -> list[str]:
+    """Others' weights as one file in float16, and a card that tells what they were taken for."""
+    if args.thing is None or not is_others(Path(args.thing).expanduser()):
+        raise ValueError(f"--save is for others' weights, {args.thing} is none")
+    model, card = load_pretrained(args.thing, **assumed(args))
+    # they are in the patch embedding now
+    card |= {"mean": [0.5] * 3, "std": [0.5] * 3}
+    place = save_pretrained(model, card, args.save)
+    return [
+        *described(card),
+        f"wrote {place} and {place.with_suffix('.json')}; the page takes both together",
+        f"next: {_RUN} look {_quoted(args.save)}",
+    ]
+
+
+def _model(path: Path) -> Look | None:
+    """A model of the book, or of a run that has finished, by its card."""
+    inside = list_pretrained(path) if path.is_dir() else []
+    if path.exists() and len(inside) != 1 and path.suffix != ".safetensors":
+        return None
+    model, card = load_pretrained(str(path))
+    sizes = f"{model.cfg.depth} blocks, {model.cfg.image_shape[0]} x {model.cfg.image_shape[1]} pixels"
+    count = sum(p.numel() for p in model.parameters())
+    lines = [
+        f"{printable(card['name'])}: a {type(model).__name__} of this book's kind, {sizes}, {count:,} parameters"
+    ]
+    if "final" in card:
+        said = card["final"]["test_accuracy"]
+        lines.append(
+            f"{said:.2%} of the test pictures of {card.get('dataset', 'its data')}"
+        )
+    if card.get("command"):
+        lines.append(f"made by: {printable(card['command'])}")
+    return Look(lines, f"{_RUN} predict {_quoted(path)} PICTURES")
+
+
+def _run(path: Path) -> Look | None:
+    """A run that has not finished: its log tells how far it came, and the command."""
+    if not (path / "log.json").is_file():
+        return None
+    log = read_json(path / "log.json", "take the checkpoint's run, or start it anew")
+    done, recipe = len(log.get("epochs", [])), log.get("recipe", {})
+    line = f"{printable(path.name)}: a run that has not finished, {done} of {recipe.get('epochs', '?')} epochs"
+    command = log.get("command") or f"{_RUN} train --help"
+    return Look([line, "the same command goes on where it was"], printable(command))
+
+
+def _is_picture(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        start = io.BytesIO(file.read(4096))
+    try:
+        with Image.open(start):
+            return True
+    except Exception:  # what decoders say of bytes that are no picture
+        return bool(_PICTURE.search(path.name))
+
+
+def _picture(path: Path) -> Look | None:
+    """One picture."""
+    if not _is_picture(path):
+        return None
+    height, width = load_image(path).shape[1:]
+    with Image.open(path) as opened:
+        kind, stored = opened.format, opened.size
+    turned = ", turned as its EXIF says" * (stored != (width, height))
+    line = (
+        f"{printable(path.name)}: a picture, {kind}, {width} x {height} pixels{turned}"
+    )
+    return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
+
+
+def _notebooks(path: Path) -> list[str]:
+    """The notebooks in a folder or in a zip."""
+    if path.is_dir():
+        names = [file.name for file in path.rglob("*")]
+    elif zipfile.is_zipfile(path):
+        names = zipfile.ZipFile(path).namelist()
+    else:
+        names = []
+    return [name for name in names if _NOTEBOOK.search(name)]
+
+
+def _handed_in(path: Path) -> Look | None:
+    notebooks = _notebooks(path)
+    return _submissions(path, notebooks) if notebooks else None
+
+
+def _submissions(path: Path, notebooks: list[str]) -> Look:
+    """What students handed in."""
+    numbers = {found[1] for name in notebooks if (found := _HOMEWORK.search(name))}
+    which = ", ".join(sorted(numbers)) or "unknown"
+    line = f"{printable(path.name)}: {len(notebooks)} notebooks, of homework {which}"
+    number = numbers.pop() if len(numbers) == 1 else "N"
+    return Look(
+        [line], f"python -m classroom grade --homework {number} {_quoted(path)}"
+    )
+
+
+def _pictures(path: Path) -> Look | None:
+    """A folder of pictures."""
+    if not path.is_dir():
+        return None
+    inside = [p for p in visible(path) if p.is_file() and _is_picture(p)]
+    name = printable(path.name)
+    if inside and not class_folders(path):
+        line = f"{name}: {len(inside):,} pictures, in no class's folder"
+        return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
+    if not any(_PICTURE.search(file.name) for file in path.rglob("*")):
+        return None
+    command = f"{_RUN} finetune cifar10-photo --data {_quoted(path)}"
+    try:
+        train, test, held_out = load_split(path, _SIDE)
+    except ValueError as error:
+        data = load_folder(path, _SIDE)
+        counted = f"{len(data):,} pictures of {len(data.classes)} classes"
+        lines = [f"{name}: {counted}", *look_at(data), f"not to train on yet: {error}"]
+        return Look(lines, f"{_RUN} predict cifar10-photo {_quoted(path)}")
+    counts = train.labels.bincount(minlength=len(train.classes)).tolist()
+    counted = ", ".join(
+        f"{c} {n:,}" for c, n in zip(train.classes, counts, strict=True)
+    )
+    lines = [
+        f"{name}: pictures to train on, {printable(counted)}; to test by, {held_out}"
+    ]
+    return Look(lines + look_at(train, test), command)
+
+
+def _quoted(path: str | Path) -> str:
+    return shlex.quote(printable(str(path)))
