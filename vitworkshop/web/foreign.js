@@ -77,14 +77,15 @@
     return values;
   }
 
-  /* The one ViT among these names, as `find_vit` of foreign.py finds it: { library, found: our name -> theirs }. */
-  function find(names, { libraries, names: patterns, averaged, ours, head, dino_head, absent, no_such }) {
-    const refuse = (list, library) => { // a part that no model here has
-      const parts = absent.map(([mark, part]) => [part, list.filter((name) => new RegExp(mark).test(name))]);
-      const there = parts.filter(([, all]) => all.length).map(([part, all]) => t("{part}: {what}", { part: t(part), what: some(all) }));
-      if (there.length) fail(t("these are the weights ({library}) of a model with {there}; {no_such}", {
-        library, there: there.join(t(", ")), no_such: t(no_such) }));
+  /* The one ViT among these names, as `find_vit` of names.py finds it: { library, found: our name -> theirs, text }. */
+  function find(names, shape, { libraries, names: patterns, chosen, ours, head, absent, odd, no_such, unused }) {
+    const is = (mark, name) => new RegExp(mark).test(name);
+    const refuse = (parts, library) => { // parts that no model here has
+      if (parts.length) fail(t("these are the weights ({library}) of a model with {there}; {no_such}", {
+        library, there: parts.join(t(", ")), no_such: t(no_such) }));
     };
+    const strange = (list) => absent.map(([mark, part]) => [part, list.filter((name) => is(mark, name))]).filter(([, all]) => all.length)
+      .map(([part, all]) => t("{part}: {what}", { part: t(part), what: some(all) }));
     const dotted = new Map(names.map((name) => [name.replaceAll("/", "."), name]));
     let library, prefixes = [];
     for (const [one, own] of Object.entries(libraries)) {
@@ -93,30 +94,40 @@
       prefixes = [...new Set([...dotted.keys()].filter((name) => mark.test(name)).map((name) => name.slice(0, name.search(mark))))];
       if (prefixes.length) break;
     }
-    const better = prefixes.filter((one) => new RegExp(averaged).test(one));
-    if (better.length) prefixes = better;
+    for (const better of [(one) => !one.includes("decoder"), (one) => is(chosen, one)])
+      if (prefixes.some(better)) prefixes = prefixes.filter(better);
     if (prefixes.length !== 1) {
-      refuse([...dotted.keys()], t("names unknown"));
+      refuse(strange([...dotted.keys()]), t("names unknown"));
       fail(t("expected the weights of one ViT under the names of {libraries}, got {names}", {
         libraries: Object.keys(libraries).join(t(", ")), names: some(prefixes.length ? prefixes : names) || t("no tensors") }));
     }
     if (library === "Google") fail(t("its names are those of Flax; {LOOK}", { LOOK }));
-    const [prefix] = prefixes, found = new Map(), beside = [], is = (mark, name) => new RegExp(mark).test(name);
-    for (const [key, theirs] of dotted) {
+    const [prefix] = prefixes, found = new Map(), facts = new Set([`library:${library}`, `place:${prefix || "-"}`]), beside = [];
+    const take = (name, theirs) => {
+      if (found.has(name)) fail(t("expected one {name}, got two under different names; keep one of them", { name }));
+      found.set(name, theirs);
+    };
+    for (const [key, theirs] of [...dotted].sort(([one], [two]) => two.startsWith(prefix) - one.startsWith(prefix))) {
       let same = 0;
       while (same < prefix.length && key[same] === prefix[same]) same++;
       let name = key.slice(key.slice(0, same).lastIndexOf(".") + 1);
       for (const [mark, to] of patterns) name = name.replace(new RegExp(mark, "g"), to);
-      if (is(dino_head, name) || !(key.startsWith(prefix) || is(ours, name) || is(head, name))) beside.push(name);
-      else if (found.has(name)) fail(t("expected one {name}, got two under different names; keep one of them", { name }));
-      else found.set(name, theirs);
+      const inside = key.startsWith(prefix);
+      if (inside || (!found.has(name) && (is(ours, name) || is(head, name)))) take(name, theirs);
+      else beside.push(name);
+      if (found.has(name) && !/^blocks\.[1-9]/.test(name)) facts.add(name).add(inside ? key.slice(prefix.length) : key);
     }
+    const patch = shape(found.get("patch_embed.proj.weight")), rows = shape(found.get("pos_embed"))?.at(-2);
+    if (patch?.length === 4) facts.add(`patch:${Math.min(patch[0], patch[3])}`);
+    if (found.has("cls_token") && Number.isInteger(Math.sqrt(rows))) facts.add("cls:unplaced");
+    const text = ` ${[...facts].sort().join(" ")} `;
+    refuse(odd.filter(([mark]) => is(mark, text)).map(([, part]) => t(part)), library);
+    for (const name of [...found.keys()]) if (is(unused, name)) found.delete(name);
     const layers = new Set([...found.keys()].filter((name) => is(head, name)).map((name) => name.replace(/\.[^.]+$/, "")));
     for (const [name, theirs] of layers.size === 1 ? [...found] : [])
       if (is(head, name) && found.delete(name)) found.set(`head.${name.split(".").at(-1)}`, theirs);
-    const triple = (name) => /attn\.[qkv]\./.test(name) && [..."qkv"].every((x) => found.has(name.replace(/attn\.[qkv]\./, `attn.${x}.`)));
-    refuse([...[...found.keys()].filter((name) => !triple(name)), ...beside], library);
-    return { library, found };
+    refuse(strange([...found.keys(), ...beside.filter((name) => !is(unused, name))]), library);
+    return { library, found, text };
   }
 
   /* What stands in the files beside the weights: Hugging Face's config.json, timm's, and the card of a model of the book.
@@ -158,36 +169,39 @@
     return told;
   }
 
-  /* A model's config, from the shapes of its tensors and from what is told, and { side, lead, assumed }: the grid of its
-     positions and how many stand before them, and the fields that neither says. */
-  function configure(shape, library, told) {
-    const [D, C, P, Q] = shape("patch_embed.proj.weight") ?? [], has = (name) => !!shape(name), map = has("attn_pool.latent");
-    const cls = has("cls_token"), second = has("dist_token"), registers = shape("reg_token")?.at(-2) ?? 0, scaled = has("blocks.0.ls1.gamma");
+  const RECIPES = { // by family, or else by mean and deviation
+    "torchvision's ViT": "torchvision: ViT", "ViT of transformers": "transformers: ViT", DINOv2: "DeiT, DINO: their authors", SigLIP: "SigLIP",
+    "SigLIP of transformers": "SigLIP", half: "timm: ViT (AugReg)", imagenet: "timm: DeiT, DINO", clip: "CLIP",
+  };
+
+  /* A model's config as `family_of` of families.py has it, from the shapes of its tensors and from what is told, and { side, lead,
+     assumed, recipe }: the grid of its positions and how many stand before them, the fields that neither says. */
+  function configure(shape, text, { families, heads }, told) {
+    const [D, C, P, Q] = shape("patch_embed.proj.weight") ?? [], has = (name) => !!shape(name), [family, , usual] = families.find(([, mark]) => new RegExp(mark).test(text));
+    const cls = has("cls_token"), second = has("dist_token"), registers = shape("reg_token")?.at(-2) ?? 0;
     if (!Q || P !== Q) fail(t("expected square patches (D, 3, P, P), got {patch}", { patch: shape("patch_embed.proj.weight") ?? t("none") }));
     if (C !== 3) fail(t("expected pictures of 3 channels, got {n}", { n: C }));
-    const turns = !has("pos_embed") && registers > 0, pre_norm = has("norm_pre.weight"), fc_norm = has("fc_norm.weight"); // DINOv3; CLIP
-    const rows = shape("pos_embed")?.at(-2) ?? 0, lead = [cls + second, 0].find((n) => rows > n && Number.isInteger(Math.sqrt(rows - n)));
+    const turns = usual.pos_embed === "rope_unit", rows = shape("pos_embed")?.at(-2) ?? 0;
+    const lead = [cls + second, 0].find((n) => rows > n && Number.isInteger(Math.sqrt(rows - n)));
     if (rows && lead === undefined) fail(t("expected positions of a square of patches, got {positions}", { positions: rows }));
     const side = Math.sqrt(rows - lead), grid = turns || side > MANY ? Math.min(MANY, Math.round(SIDE / P)) : side;
     const hidden = shape("blocks.0.mlp.fc2.weight")?.[1], gated = has("blocks.0.mlp.fc1_g.weight") || shape("blocks.0.mlp.fc1.weight")?.[0] === 2 * hidden;
-    const [K = 0, reads = D] = shape("head.weight") ?? [], two = K && (second || reads === 2 * D);
-    const theirs = library === "transformers" && !scaled ? 1e-12 : 1e-6;
-    const usual = { num_heads: Math.max(1, Math.round(D / 64)), norm_eps: turns || pre_norm ? 1e-5 : theirs,
-      act: gated ? "silu" : pre_norm ? "quick_gelu" : map && library !== "timm" ? "gelu_tanh" : "gelu", global_pool: cls ? "token" : "avg" };
-    const said = { ...told, num_heads: (told.embed_dim ?? D) === D ? told.num_heads : undefined };
-    const pool = map ? "map" : two ? (second ? "token_reg" : "token_avg") : fc_norm || !cls ? "avg" : undefined;
-    if (pool) said.global_pool = pool;
-    const assumed = Object.keys(usual).filter((name) => said[name] === undefined);
-    const config = { ...usual, ...Object.fromEntries(Object.keys(usual).filter((name) => said[name] !== undefined).map((name) => [name, said[name]])),
-      img_size: grid * P, patch_size: P, in_chans: 3, num_classes: K, embed_dim: D, depth: shape.depth, mlp_ratio: hidden / D,
-      patch_embed: "conv", pos_embed: turns ? "rope_unit" : "learned", norm_order: "pre", head: "linear", layer_scale: null,
-      class_token: cls, reg_tokens: registers + second, pre_norm, fc_norm, mlp: gated ? "gated" : "plain" };
-    if (D % config.num_heads) fail(t("{D} numbers a token are not {num_heads} heads; say how many it has", config));
-    if (!(config.act in root.vitMath.factors)) fail(t("its config says {act}; a model here has {acts}", {
-      act: String(config.act).slice(0, 20), acts: Object.keys(root.vitMath.factors).join(t(", ")) }));
+    const [K = 0, reads = D] = shape("head.weight") ?? [], fc_norm = has("fc_norm.weight");
+    const pool = has("attn_pool.latent") ? "map" : K && second ? "token_reg" : reads === 2 * D ? "token_avg" : fc_norm || !cls ? "avg" : undefined;
+    const guessed = { num_heads: heads[D] ?? Math.max(1, Math.floor(D / 64)), act: gated ? "silu" : "gelu", norm_eps: 1e-6, mean_std: "half",
+      global_pool: "token", ...usual };
+    const known = { ...told, mean_std: told.recipe, num_heads: (told.embed_dim ?? D) === D ? told.num_heads : undefined,
+      global_pool: pool ?? told.global_pool, pos_embed: true };
+    const assumed = Object.keys(guessed).filter((name) => known[name] === undefined);
+    const [num_heads, act, norm_eps, global_pool] = ["num_heads", "act", "norm_eps", "global_pool"].map((name) => known[name] ?? guessed[name]);
+    const config = { num_heads, act, norm_eps, global_pool, img_size: grid * P, patch_size: P, in_chans: 3, num_classes: K, embed_dim: D,
+      depth: shape.depth, mlp_ratio: hidden / D, patch_embed: "conv", pos_embed: turns ? "rope_unit" : "learned", norm_order: "pre", head: "linear",
+      layer_scale: null, class_token: cls, reg_tokens: registers + second, pre_norm: has("norm_pre.weight"), fc_norm, mlp: gated ? "gated" : "plain" };
+    if (D % num_heads) fail(t("{D} numbers a token are not {num_heads} heads; say how many it has", { D, num_heads }));
+    if (!(act in root.vitMath.factors)) fail(t("its config says {act}; a model here has {acts}", {
+      act: act.slice(0, 20), acts: Object.keys(root.vitMath.factors).join(t(", ")) }));
     if (grid !== side) assumed.push("img_size");
-    const recipe = pre_norm ? "CLIP" : map ? "SigLIP" : scaled && !has("head.weight") ? "DeiT, DINO: their authors" : undefined;
-    return { config, side, lead, assumed, recipe };
+    return { config, side, lead, assumed, recipe: RECIPES[family] ?? RECIPES[guessed.mean_std] };
   }
 
   /* The names of a model's weights, and how many numbers each has. */
@@ -218,13 +232,13 @@
 
   async function read(file, dialect, told = {}, tick = () => {}) {
     const tensors = await header(file), scalars = [...tensors].filter(([, { shape }]) => !shape.length).map(([name]) => name);
-    const { library, found } = find([...tensors.keys()].filter((name) => !scalars.includes(name)), dialect);
+    const { library, found, text } = find([...tensors.keys()].filter((name) => !scalars.includes(name)), (name) => tensors.get(name)?.shape, dialect);
     const depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
     const bias = tensors.get(found.get("head.bias")), projects = found.has("norm_pre.weight")
       && (!bias || (await numbers(file, "head.bias", bias)).every((v) => !v)); // CLIP's head leads to what pictures and words share
     for (const name of projects ? ["proj", "head.weight", "head.bias"] : []) found.delete(name);
     const shape = (name) => tensors.get(found.get(name))?.shape, count = (name) => shape(name).reduce((a, b) => a * b, 1);
-    const made = configure(Object.assign(shape, { depth }), library, told), { config, side, lead, assumed } = made;
+    const made = configure(Object.assign(shape, { depth }), text, dialect, told), { config, side, lead, assumed } = made;
     const { embed_dim: D, img_size, patch_size: P, num_heads: h } = config, grid = img_size / P, T = 1 + grid ** 2 + config.reg_tokens;
     for (const [name, theirs] of [...found]) { // the pooling question is one block more
       if (!name.startsWith("attn_pool.")) continue;
@@ -239,8 +253,8 @@
         some.map((one) => name.replace(whole, one)))];
       return ways.find((all) => all.every(has)) ?? ways.find((all) => name.endsWith("bias") && all.some(has)) ?? [];
     };
-    const unused = new RegExp(dialect.unused ?? "^mask_token$"), known = new Set(Object.keys(wanted).flatMap(parts));
-    const left = [...found.keys()].filter((name) => !known.has(name) && !unused.test(name) && !name.endsWith("qkv.bias_mask")
+    const known = new Set(Object.keys(wanted).flatMap(parts));
+    const left = [...found.keys()].filter((name) => !known.has(name) && !name.endsWith("qkv.bias_mask")
       && !(name.startsWith("pre_logits.") && !config.num_classes)); // a pooler, which only a head reads
     const missing = Object.keys(wanted).filter((name) => !parts(name).length && !/(qkv|proj|fc[12]|head)\.bias$/.test(name));
     if (missing.length || left.length) fail(t("the weights ({library}) are not those of one plain ViT: {why}", { library, why: [
@@ -295,9 +309,9 @@
     return out;
   }
 
-  /* What vit.js expects: a place for CLS, positions of its grid, DeiT's second token as a register, pairs that turn side by side. */
+  /* What vit.js expects: a place for CLS, positions of its grid, DeiT's second token as a register. */
   function settle(weights, { config, side, lead, grid }) {
-    const { depth, embed_dim: D, num_heads: h } = config, d = D / h, { dist_token: second, pos_embed: table = new Float32Array(0) } = weights;
+    const { embed_dim: D } = config, { dist_token: second, pos_embed: table = new Float32Array(0) } = weights;
     weights.cls_token ??= new Float32Array(D);
     weights.pos_embed = new Float32Array((1 + grid ** 2) * D);
     if (lead) weights.pos_embed.set(table.subarray(0, D));
@@ -309,15 +323,6 @@
       if (b) weights["head.bias"] = b.map((v, k) => (v + c[k]) / 2);
     }
     for (const name of ["dist_token", "head_dist.weight", "head_dist.bias"]) delete weights[name];
-    for (let l = 0; l < depth && config.pos_embed === "rope_unit"; l++)
-      for (const part of ["weight", "bias"]) {
-        const name = `blocks.${l}.attn.qkv.${part}`, from = weights[name], I = from ? from.length / (3 * D) : 0, to = from?.slice();
-        for (let o = 0; o < 2 * D && from; o++) { // row 2j of a head was row j, 2j + 1 was j + d/2
-          const at = o - (o % d) + Math.floor((o % d) / 2) + (o % 2 ? d / 2 : 0);
-          to.set(from.subarray(at * I, (at + 1) * I), o * I);
-        }
-        if (from) weights[name] = to;
-      }
   }
 
   /* LayerScale, a factor for each number that a layer puts out, goes into the layer, which then gives the same. */

@@ -160,11 +160,11 @@
       return made;
     }
 
-    /* Cosine and sine of the angle by which numbers i and i + 1 of a head turn in a place: one half of the pairs tells the
+    /* Cosine and sine of the angle by which numbers i and i + d/2 of a head turn in a place: one half of these pairs tells the
        row, the other the column, each from -2π to 2π across the picture. */
     angle(place, i) {
-      const d = this.config.embed_dim / this.config.num_heads, of = i < d / 2 ? Math.floor(place / this.grid) : place % this.grid;
-      const angle = 2 * Math.PI * ((2 * of + 1) / this.grid - 1) * 100 ** -((2 * i) / d % 1);
+      const quarter = this.config.embed_dim / this.config.num_heads / 4, of = i < quarter ? Math.floor(place / this.grid) : place % this.grid;
+      const angle = 2 * Math.PI * ((2 * of + 1) / this.grid - 1) * 100 ** -((i % quarter) / quarter);
       return [Math.cos(angle), Math.sin(angle)];
     }
 
@@ -174,11 +174,11 @@
       if (pos_embed === "learned" || positions === "none") return qkv;
       const turned = qkv.slice();
       for (let t = 1; t <= this.N; t++)
-        for (let i = 0; i < d; i += 2) {
+        for (let i = 0; i < d / 2; i++) {
           const [cos, sin] = this.angle(positions ? positions[t - 1] : t - 1, i);
           for (let at = 3 * t * D + i; at < (3 * t + 2) * D; at += d) {
-            turned[at] = qkv[at] * cos - qkv[at + 1] * sin;
-            turned[at + 1] = qkv[at + 1] * cos + qkv[at] * sin;
+            turned[at] = qkv[at] * cos - qkv[at + d / 2] * sin;
+            turned[at + d / 2] = qkv[at + d / 2] * cos + qkv[at] * sin;
           }
         }
       return turned;
