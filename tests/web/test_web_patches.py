@@ -1,4 +1,4 @@
-"""<vit-patches>: the cut, the pixel in its four places and what it costs, as vitlib has them."""
+"""<vit-patches>: the cut, the pixel in its four places and the size of attention, as vitlib has them."""
 
 import base64
 
@@ -14,7 +14,6 @@ from vitworkshop.web.export import PHOTOS
 
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "patches explorer")]
 NAME = "vit-patches"
-SIDES = [P for P in range(1, 225) if 224 % P == 0]
 BODY = f"<{NAME}><p>The figure</p></{NAME}>"
 tab = opened_once(BODY)  # each test says from where it starts
 
@@ -81,45 +80,18 @@ def test_what_is_written_about_a_pixel(tab):
         "places": "k = (4 · 16 + 8) · 3 + c = 216 to 218",
         "numbers": f"red {red}, green {green}, blue {blue}",
     }
-    assert tab.locator(f"{NAME} .near .now").inner_text().strip() == "91"
     assert tab.locator(f"{NAME} .numbers .now").inner_text().split() == [
         "216",
         str(red),
     ]
 
 
-@pytest.mark.parametrize("model", ["ViT-Ti", "ViT-B", "ViT-H"])
-def test_costs_are_those_of_the_package(tab, model):
-    tab.get_by_label("Cost for which model").select_option(model)
-    size = {"ViT-Ti": "vit-ti/16", "ViT-B": "vit-b/16", "ViT-H": "vit-h/14"}[model]
-    for P, cost in zip(
-        SIDES, run(tab, "a.map((P) => (e.cut(P), e.cost))", *SIDES), strict=True
-    ):
-        cfg = vl.ViTConfig.preset(size, patch_size=P)
-        D, T = cfg.embed_dim, cfg.num_patches + 1
-        one, two = (
-            vl.count_macs(vl.ViTConfig.preset(size, patch_size=P, depth=depth))
-            for depth in (1, 2)
-        )
-        assert (cost["N"], cost["T"]) == (cfg.num_patches, T)
-        assert (cost["entries"], cost["bytes"]) == (T**2, 4 * T**2)
-        assert cost["model"] == vl.count_macs(cfg)
-        assert cost["embedding"] == one - (two - one) - 1000 * D
-        assert cost["attention"] == (two - one) - T * 2 * D * cfg.hidden_dim
-        assert cost["share"] == pytest.approx(T / (T + 6 * D))
-    tab.get_by_label("Cost for which model").select_option("ViT-B")
-
-
 def test_the_chapter_s_numbers_are_on_the_page(tab):
     begin(tab, 8)
-    shown = tab.locator(f"{NAME} .costs").inner_text()
-    for text in (
-        "N + 1 = 785\n",
-        "616,225 entries, 2.35 MiB in float32",
-        "78.1 billion",
-        "15\u00a0%",
-    ):
-        assert text in shown
+    shown = tab.locator(f"{NAME} .verdict").inner_text()
+    assert shown == "784 tokens of 192 numbers."
+    shown = tab.locator(f"{NAME} .verdict + .note").inner_text()
+    assert "616,225 numbers, 2.35 MiB in float32" in shown
 
 
 def test_mouse(tab):

@@ -205,11 +205,10 @@ def test_refused_in_vitlibs_words(shapes, change, faults):
     )
 
 
-@pytest.mark.parametrize("change", [{"depth": ""}, {"embed_dim": 10**9}], ids=str)
-def test_refused_beyond_vitlib(shapes, change):
+def test_an_empty_field_is_refused(shapes):
     start(shapes, "vit-b/16")
-    shown = fill(shapes, **change)
-    assert shown["problem"] and shown["faults"] == list(change)
+    shown = fill(shapes, depth="")
+    assert shown["problem"] and shown["faults"] == ["depth"]
 
 
 def test_what_changed_is_marked_and_said(shapes):
@@ -227,11 +226,11 @@ def test_what_changed_is_marked_and_said(shapes):
     assert marked == {"pos_embed parameters", "total parameters"}
     times = vl.count_macs(large) / vl.count_macs(small)
     assert shown["said"].startswith("img_size 224 → 384: parameters ×")
-    assert f", in positions; MACs × {times:.4g}." in shown["said"]
+    assert f", MACs × {times:.4g}." in shown["said"]
     spoken = shapes.get_by_role("status").filter(has_text=shown["said"])
     spoken.filter(has_text=shown["verdict"]).wait_for(state="attached")
     start(shapes, "vit-b/16")
     shapes.locator("[name=global_pool]").select_option("avg")
     shown = run(shapes, READ)
     assert shown["changed"] == []
-    assert "not one parameter changes; not one multiplication changes" in shown["said"]
+    assert "parameters × 1, MACs × 1." in shown["said"]

@@ -114,7 +114,7 @@ def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(
             name.removeprefix("blocks.0")
             for name in run(tab, "e.state.open.map(at => at[0])")
         ] == DOWN
-        run(tab, "e.set({ painted: [5], removed: [7], other: 3, head: 1 })")
+        run(tab, "e.set({ painted: [5], removed: [7], head: 1 })")
         before = run(tab, "e.state")
         tab.get_by_role("button", name="Link to this").click()
         tab.reload()
@@ -125,7 +125,6 @@ def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(
 WRONG = {
     "stage": 99,
     "patch": -1,
-    "other": "x",
     "head": 7,
     "removed": [1, 64],
     "painted": [2, 2],

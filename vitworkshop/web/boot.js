@@ -1,8 +1,7 @@
-/* `window.vit`: models and pictures for whatever on the page asks for them. Small; the rest loads when it is needed.
+/* `window.vit`: models for whatever on the page asks for them. Small; the rest loads when it is needed.
 
      vit.models()                  names of the models that lie beside this script
      await vit.load(name)          { name, config, classes, card, weights, run, trace, ... }; see vit.js for `run`
-     await vit.pixels(source)      a picture as a model's pixels; see pictures.js
 
    Where an explorer stands (`<vit-lab>`, ...), its file is loaded once it comes near the window. The script's
    `data-models` and `data-explorers` name what there is, `data-model` and `data-picture` what comes first. Plain
@@ -58,14 +57,9 @@
     throw error;
   }));
 
-  const pixels = async (source, size = 32) => {
-    await script("pictures.js");
-    return window.vitPictures.pixels(source, size);
-  };
-
   const models = () => [...new Set([...list("models"), ...Object.keys(window.vitModels ?? {})])];
   const first = { model: here?.dataset.model, picture: here?.dataset.picture }; // where a tag names none
-  window.vit = { models, load, pixels, script, first };
+  window.vit = { models, load, script, first };
 
   const explorers = list("explorers");
   const near = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach(({ target }) => {

@@ -118,13 +118,6 @@
 
   const written = (number) => number.toFixed(3).replace("-", "−");
   const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)}\u00a0%`;
-  /* A large number in words. Of each unit that a language has: its size, how many digits stand after the point, its name. */
-  const large = (n) => {
-    const units = t("1e6 1 million, 1e9 1 billion").split(", ").map((one) => one.split(" "));
-    const [size, digits, unit] = units.findLast(([least]) => n >= least) ?? units[0];
-    return `${(n / size).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${unit}`;
-  };
-
   /* What is said one after the other, as one text. */
   const clauses = (all) => all.filter(Boolean).reduce((one, two) => t("{one}, {two}", { one, two }));
   const sentences = (...all) => all.filter(Boolean).reduce((one, two) => t("{one} {two}", { one, two }));
@@ -472,7 +465,7 @@
   }
 
   window.vitExplorer = {
-    VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, decoded, files, folded, grid, h, keeps, large,
+    VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, decoded, files, folded, grid, h, keeps,
     linked, note, onArrows, onStrokes, paint, pair, patched, percent, place, pointer, range, sample, save, select, sentences, setPressed,
     sides, slider, squares, terms, title, upper, working, written,
   };

@@ -121,7 +121,6 @@
       now = at;
       if (comes) choose(tour[at]);
       start.hidden = at !== null;
-      lab.toggleAttribute("touring", start.hidden);
       lab.set(state());
       ring(tour[at]?.part());
       if (at === null) {

@@ -15,7 +15,6 @@
   const TOOLS = {
     remove: [t("Rub out"), t("{RUB}: a patch's token is left out, as if the picture had no such patch.", { RUB })],
     paint: [t("Paint grey"), t("{RUB}: a patch stays and becomes grey; the model sees grey.", { RUB })],
-    swap: [t("Swap two"), t("Press two patches: their contents change places.")],
   };
 
   class VitLab extends VitExplorer {
@@ -23,7 +22,7 @@
       .head { align-items: start; display: flex; flex-wrap: wrap; gap: 0.2rem 1rem; justify-content: space-between; }
       .head, .head p { margin-bottom: 0.4rem; }
       .head > div { flex: 1 1 18rem; }
-      .head > .row { flex: none; }
+      .head > button { flex: none; }
       .grid + *, .bars + * { margin-top: 0.6rem; }
       .tools button[aria-pressed="true"]::before { content: "✓ "; }
       .erases .grid { touch-action: pinch-zoom; }
@@ -31,7 +30,6 @@
       .grid > button, .grid > button[aria-pressed="true"] { box-shadow: inset -1px -1px rgb(255 255 255 / 0.4),
         inset 1px 1px rgb(0 0 0 / 0.2); }
       .grid > button.out { background: repeating-linear-gradient(45deg, var(--ground) 0 4px, var(--rule) 4px 6px); }
-      .grid > button.first[aria-pressed="true"] { box-shadow: inset 0 0 0 3px var(--warm); }
       .tour:not(:empty) { background: var(--back); border: 2px solid var(--accent); border-radius: 0.4rem;
         bottom: 0.3rem; box-shadow: 0 0 1rem rgb(0 0 0 / 0.25); max-height: 50vh; overflow: auto;
         padding: 0.6rem 0.8rem; position: sticky; z-index: 1030; }
@@ -51,18 +49,6 @@
         overflow: hidden; }
       pre { background: var(--back); border-radius: 0.3rem; font-size: 0.8rem; margin: 0.4rem 0; overflow-x: auto;
         padding: 0.6rem; }
-      :host(:fullscreen) { background: var(--ground); font-size: min(1.2vw, 2.2vh); overflow: auto; padding: 1vh 1vw; }
-      @container (min-width: 900px) {
-        :host(:fullscreen) .view { align-content: start; border: 0; display: grid; gap: 0 2vw;
-          grid-template-columns: 1.2fr 1fr; }
-        :host(:fullscreen) .view > .sides { gap: 1vw; grid-template-columns: min(34vw, 64vh) 1fr; }
-        :host(:fullscreen) :is(.head, .more, .tour) { grid-column: 1 / -1; }
-        :host(:fullscreen) :is(button, select, p, .layers *) { font-size: 1em; }
-        :host(:fullscreen) .head .verdict { font-size: 1.8em; }
-        :host(:fullscreen) .says { font-size: 0.75em; }
-        :host(:fullscreen) .more:not(:has(.ringed)) { display: none; }
-      }
-      @container (max-width: 500px) { .large { display: none; } }
       .heads { border-collapse: collapse; }
       .heads th { color: var(--soft); font-size: 0.8rem; font-weight: 500; padding: 0 0.4rem; }
       .heads button { min-height: 1.8rem; min-width: 1.8rem; padding: 0; }`;
@@ -77,12 +63,9 @@
       this.tour = window.vitTour(this);
       this.panels = [layers(this), rankings(this), inside(this), this.tour, tools, foot];
       const [first, second, third] = this.panels.map((panel) => panel.node);
-      const screen = () => (document.fullscreenElement ? document.exitFullscreen() : this.requestFullscreen());
-      const large = h("button", { type: "button", class: "large", onclick: screen }, t("Full screen"));
-      const begin = h("div", { class: "row" }, this.tour.start, document.fullscreenEnabled ? large : []);
-      this.head = h("div", { class: "head" }, this.said, begin);
+      this.head = h("div", { class: "head" }, this.said, this.tour.start);
       this.view.append(this.head, sides([this.grid.node, picker], [this.bars.node, tools.node]), first,
-        h("div", { class: "more" }, sides(second, third), foot.node), this.tour.node);
+        sides(second, third), foot.node, this.tour.node);
       this.follow();
     }
 
@@ -111,7 +94,7 @@
     }
 
     take(bytes, name, state = this.tour?.state() ?? this.fresh()) {
-      Object.assign(this, { bytes, picture: name, past: [], first: undefined, state: this.fresh() });
+      Object.assign(this, { bytes, picture: name, past: [], state: this.fresh() });
       this.before = this.look().probs;
       this.state = state;
       this.draw();
@@ -189,18 +172,8 @@
     // What the reader does
 
     press(i) {
-      if (this.tool !== "swap") {
-        const list = this.state[this.erased];
-        this.set({ [this.erased]: list.includes(i) ? list.filter((one) => one !== i) : [...list, i] });
-      } else if (this.first === undefined || this.first === i) {
-        this.first = this.first === i ? undefined : i;
-        this.draw();
-      } else {
-        const from = range(this.N);
-        [from[i], from[this.first]] = [this.first, i];
-        this.first = undefined;
-        this.move(from);
-      }
+      const list = this.state[this.erased];
+      this.set({ [this.erased]: list.includes(i) ? list.filter((one) => one !== i) : [...list, i] });
     }
 
     /* What stands in place from[i] comes to place i, and what was done to it comes along. */
@@ -211,7 +184,7 @@
     }
 
     get erases() {
-      return this.tool === "remove" || this.tool === "paint";
+      return this.tool in TOOLS;
     }
 
     /* The list of the state that the eraser in use writes to. */
@@ -254,7 +227,7 @@
     choices(tools) {
       const hint = keeps(note(), ...Object.values(tools).map(([, says]) => says));
       this.tools = new Map(Object.entries(tools).map(([tool, [label]]) => [tool, button(label, () => {
-        Object.assign(this, { tool, first: undefined });
+        this.tool = tool;
         this.draw();
       })]));
       return { hint, draw: () => {
@@ -346,11 +319,10 @@
       const { removed, painted } = this.state;
       paint(this.shown, this.grid.canvas);
       this.grid.cells.forEach((cell, i) => {
-        const gone = removed.includes(i), grey = painted.includes(i), first = i === this.first;
-        const what = [gone ? t("rubbed out") : grey && t("grey"), first && t("chosen")];
-        cell.className = first ? "first" : gone ? "out" : "";
-        setPressed(cell, gone || grey || first);
-        cell.setAttribute("aria-label", clauses([place(i, this.n), ...what]));
+        const gone = removed.includes(i), grey = painted.includes(i);
+        cell.className = gone ? "out" : "";
+        setPressed(cell, gone || grey);
+        cell.setAttribute("aria-label", clauses([place(i, this.n), gone ? t("rubbed out") : grey && t("grey")]));
       });
     }
 

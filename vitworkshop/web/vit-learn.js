@@ -1,13 +1,13 @@
 /* <vit-learn task="where" without="positions" depth="2" brief>: a ViT learns in the page, beside one that lacks a part.
 
    Two workers train from the same random numbers on the same pictures (learn.js); what they report is drawn here. With
-   `brief` there are no experiments and no settings. All that is set is in `state`, which a link holds. */
+   `brief` there are no settings. All that is set is in `state`, which a link holds. */
 (() => {
   "use strict";
 
   const {
-    VitExplorer, bars, button, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, save, select,
-    setPressed, sides, slider, squares, working,
+    VitExplorer, button, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, select, setPressed,
+    sides, squares, working,
   } = window.vitExplorer;
 
   const SCRIPTS = ["vit.js", "kernel.js", "learn-tasks.js", "learn.js"];
@@ -25,32 +25,22 @@
   };
   // t("without positions") t("without attention") t("without MLP") t("without residual") t("without LayerNorm")
   const lacks = (part) => t(`without ${part}`);
-  const BLIND = t("No patch sees another. Of 100 pictures, how many will it get right? (Without attention.)");
-  const EXPERIMENTS = { // each with what the other run is asked for
-    [t("Where is it?")]: ["where", "positions",
-      t("Nothing says where a patch stood. Of 100 pictures, how many will it get right? (Without positions.)")],
-    [t("Are they alike?")]: ["same", "attention", BLIND], [t("How many?")]: ["count", "attention", BLIND],
-  };
   const scatter = (task) => (task === "where" ? 0.02 : 1); // where its positions start
   const SHOWN = 8, SEED = 77; // pictures on the page
   const LATEST = 10; // batches that the accuracy is the mean of; each picture in them was new
   const PHONE = matchMedia("(pointer: coarse)").matches; // there one run after the other, in shorter turns
-  const PACE = { latest: LATEST, report: PHONE ? 250 : 100, slow: 120, turn: PHONE ? 15 : 30 }; // ms
+  const PACE = { latest: LATEST, report: PHONE ? 250 : 100, turn: PHONE ? 15 : 30 }; // ms
 
-  /* The worker's side: { make, pictures }, { going, slow, until }, { watch } come; reports go. */
+  /* The worker's side: { make, pictures }, { going, until }, { watch } come; reports go. */
   function work(here, pace) {
-    let learner, pictures, rights, going = false, slow = false, until = 0, watch = { picture: 0, patch: 0 };
+    let learner, pictures, rights, going = false, until = 0, watch = { picture: 0, patch: 0 };
     const mean = (list) => list.reduce((a, b) => a + b, 0) / Math.max(1, list.length);
     const report = () => {
-      const { T, D } = learner, answers = learner.answers(pictures), token = 1 + watch.patch;
+      const { T } = learner, answers = learner.answers(pictures), token = 1 + watch.patch;
       const h = learner.options.heads, heads = learner.maps().at(-1)?.slice(watch.picture * h).slice(0, h);
       const map = heads && heads[0].subarray(1, T).map((_, s) => mean(heads.map((one) => one[token * T + 1 + s])));
-      const pos = learner.parameters.pos_embed.value, at = (i) => pos.subarray(i * D, (i + 1) * D);
-      const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
-      const like = (i) => dot(at(i), at(token)) / Math.sqrt(dot(at(i), at(i)) * dot(at(token), at(token)));
-      const likeness = Float32Array.from({ length: T - 1 }, (_, s) => like(1 + s));
       const { loss, steps } = learner;
-      here.postMessage({ steps, loss, accuracy: steps ? mean(rights) : null, answers, map, likeness });
+      here.postMessage({ steps, loss, accuracy: steps ? mean(rights) : null, answers, map });
     };
     const one = () => {
       learner.step();
@@ -61,19 +51,18 @@
       turning = going && learner.steps < until;
       if (!turning) return report();
       const began = performance.now();
-      do one(); while (!slow && learner.steps < until && performance.now() - began < pace.turn);
+      do one(); while (learner.steps < until && performance.now() - began < pace.turn);
       if (performance.now() - last > pace.report) {
         last = performance.now();
         report();
       }
-      setTimeout(turn, slow ? pace.slow : 0);
+      setTimeout(turn);
     };
     here.onmessage = ({ data }) => {
-      ({ pictures = pictures, going = going, slow = slow, until = until, watch = watch } = data);
+      ({ pictures = pictures, going = going, until = until, watch = watch } = data);
       if (data.make) [learner, rights] = [new here.vitLearner(data.make), []];
       if (data.single) one();
-      if (data.weights) here.postMessage({ saved: learner.weights() });
-      else if (going && !turning) turn();
+      if (going && !turning) turn();
       else if (!turning) report();
     };
   }
@@ -82,26 +71,22 @@
     static style = `
       .row select { max-width: 100%; }
       .curves { height: 240px; }
-      .curves.note { align-items: center; background: var(--back); border-radius: 0.4rem; display: flex;
-        margin: 0; padding: 0 1rem; }
       .eight { display: grid; gap: 0.5rem; grid-template-columns: repeat(4, 1fr); }
       .eight button { align-content: start; background: none; display: grid; font-size: 0.72rem; line-height: 1.25;
         padding: 3px; }
       .eight button[aria-pressed="true"] { background: none; color: inherit; box-shadow: 0 0 0 2px var(--accent); }
       .eight .wrong { color: var(--soft); }
       .first { color: var(--accent); font-weight: 600; } .second { color: var(--warm); font-weight: 600; }
-      .maps { display: grid; gap: 0.8rem; grid-template-columns: repeat(3, 1fr); margin-top: 1rem; }
+      .maps { display: grid; gap: 0.8rem; grid-template-columns: repeat(2, minmax(0, 14rem)); margin-top: 1rem; }
       .maps > div { align-self: end; } .maps p { margin: 0 0 0.3rem; } .maps > p { grid-column: 1 / -1; margin: 0; }
       .settings { display: grid; gap: 0.4rem 0.8rem; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); }
       .settings label { font-size: 0.85rem; } .settings select { display: block; width: 100%; }
-      form { margin-bottom: 0.7rem; } form input { flex: 1; } summary { padding: 0.3rem 0; }
-      pre { background: var(--back); font-size: 0.8rem; overflow-x: auto; padding: 0.6rem; }`;
+      summary { padding: 0.3rem 0; }`;
 
     async build() {
       for (const script of SCRIPTS) await window.vit.script(script);
-      window.vit.learner = (options) => new window.vitLearner(options);
       const { classes, size } = window.vitTasks, brief = this.hasAttribute("brief");
-      Object.assign(this, { size, slow: false, going: false, runs: [], experiment: null });
+      Object.assign(this, { size, going: false, runs: [] });
       this.state = this.fromLink() ?? this.fresh();
       const set = (name, values, label, shown = (value) => String(value)) => {
         const one = select(label, values.map(shown), () => this.set({ [name]: values[one.selectedIndex] }));
@@ -116,28 +101,20 @@
         return h("label", {}, NAMES[name], one);
       });
       this.start = button(t("Start"), () => this.go(!this.going));
+      this.start.className = "primary";
       this.single = button(t("One step"), () => this.tell({ single: true }));
-      this.pace = select(t("Speed"), ["fast", "slow"], () => { // t("fast") t("slow")
-        this.slow = this.pace.value === "slow";
-        this.tell({ slow: this.slow });
-      });
       this.said = keeps(h("p"), t("Of the last {n} pictures: with everything 100 % (after 1200 steps), without positions 100 % "
         + "(after 1200 steps); chance 50 %.", { n: LATEST * 64 }));
       this.curves = h("canvas", { class: "curves", role: "img" });
-      this.waits = h("p", { class: "curves note" }, t("Press Start: two curves will grow here, of how many pictures "
-        + "each names rightly after so many steps."));
       this.legend = h("p", { class: "note" });
       this.eight = h("div", { class: "eight", role: "group", "aria-label": t("Eight pictures and the answers") });
       this.maps = h("div", { class: "maps" });
-      this.asked = h("div");
-      const trials = Object.keys(EXPERIMENTS).map((name) => button(name, () => this.ask(name)));
       this.view.append(
         this.verdict,
         h("div", { class: "row" }, this.selects[0], h("span", {}, t("beside it:")), this.selects[1]),
-        brief ? [] : h("div", { class: "row" }, h("span", {}, t("Experiments of a minute:")), trials), this.asked,
-        h("div", { class: "row" }, this.start, this.single, button(t("Start again"), () => this.set({})), this.pace),
-        this.said, sides([this.waits, this.curves, this.legend], [this.eight]), this.maps,
-        ...(brief ? [] : [folded(t("Settings"), false, h("div", { class: "settings" }, settings)), this.foot()]));
+        h("div", { class: "row" }, this.start, this.single, button(t("Start again"), () => this.set({})), brief ? [] : this.linking()),
+        this.said, sides([this.curves, this.legend], [this.eight]), this.maps,
+        ...(brief ? [] : [folded(t("Settings"), false, h("div", { class: "settings" }, settings))]));
       const stop = () => { if (document.hidden) this.go(false); };
       document.addEventListener("visibilitychange", stop, this.whileHere);
       this.here.signal.addEventListener("abort", () => this.runs.forEach(({ worker }) => worker.terminate()));
@@ -165,8 +142,8 @@
       this.runs.slice(made.length).forEach(({ worker }) => worker.terminate());
       this.runs = made.map((make, i) => {
         const worker = this.runs[i]?.worker ?? this.worker(i);
-        const pictures = this.pictures.pixels, { slow, watch } = this;
-        worker.postMessage({ make, pictures, until: steps, going: false, slow, watch });
+        const pictures = this.pictures.pixels, { watch } = this;
+        worker.postMessage({ make, pictures, until: steps, going: false, watch });
         return { worker, log: [], name: i ? lacks(without) : t("with everything") };
       });
       this.selects.forEach((one) => one.draw());
@@ -182,8 +159,6 @@
         return { node, truth, names, spans };
       });
       this.eight.replaceChildren(...this.cells.map(({ node }) => node));
-      const { experiment } = this;
-      if (experiment && (experiment.task !== task || experiment.without !== without)) this.ask(null);
       this.draw();
     }
 
@@ -191,8 +166,7 @@
       const { vit, panels, tasks, learn } = window.vitSources;
       const worker = working(vit, panels, tasks, learn, `(${work})(globalThis, ${JSON.stringify(PACE)});`);
       worker.onerror = ({ message }) => { this.said.textContent = t("It cannot go on: {message}", { message }); };
-      worker.onmessage = ({ data }) => (data.saved
-        ? save("vit-learned.json", "application/json", JSON.stringify(data.saved)) : this.report(i, data));
+      worker.onmessage = ({ data }) => this.report(i, data);
       return worker;
     }
 
@@ -243,37 +217,12 @@
         : t("Of the first {n} pictures: {each}; chance {chance}.", says);
     }
 
-    /* An experiment: the guess first. */
-    ask(name) {
-      if (!name) {
-        this.experiment = null;
-        return this.asked.replaceChildren();
-      }
-      const [task, without, question] = EXPERIMENTS[name], shown = h("output", {}, "50");
-      const guess = slider(t("Your guess, of 100"), 0, 100, 1, 50, () => { shown.textContent = guess.value; });
-      const onsubmit = (event) => {
-        event.preventDefault();
-        this.experiment.guess = guess.value / 100;
-        this.asked.replaceChildren((this.compared = bars([t("you guessed"), t("it is")])).node);
-        this.go(true);
-      };
-      this.experiment = { task, without };
-      this.set(this.fresh({ task, without }));
-      this.asked.replaceChildren(h("form", { onsubmit }, h("p", {}, question),
-        h("div", { class: "row" }, guess, shown, h("button", { class: "primary" }, t("Start both")))));
-      this.draw();
-      guess.focus();
-    }
-
     draw() {
       const { says, classes } = window.vitTasks, { task } = this.state, done = !this.left.length;
       this.verdict.textContent = says[task];
       this.start.textContent = this.going ? t("Pause") : done ? t("Done") : t("Start");
       this.start.disabled = done && !this.going;
-      this.start.className = this.asked.querySelector("form") ? "" : "primary";
       this.said.textContent = this.sentence();
-      if (this.experiment?.guess !== undefined)
-        this.compared.show([this.experiment.guess, this.runs[1]?.now?.accuracy ?? 0]);
       this.drawCurves();
       this.cells.forEach(({ node, truth, names, spans }, p) => {
         const label = this.pictures.labels[p];
@@ -303,8 +252,6 @@
 
     /* Accuracy against steps, chance as a dotted line. */
     drawCurves() {
-      const begun = this.runs.some(({ log }) => log.length > 1);
-      [this.waits.hidden, this.curves.hidden] = [begun, !begun];
       const ratio = devicePixelRatio || 1, css = getComputedStyle(this), high = 240;
       const width = this.curves.clientWidth || 320;
       const colours = ["--accent", "--warm"].map((name) => css.getPropertyValue(name)), { steps: last } = this.state;
@@ -332,48 +279,35 @@
       this.curves.setAttribute("aria-label", t("Accuracy against steps. {sentence}", { sentence: this.sentence() }));
     }
 
-    /* The watched picture, to choose a patch on; what that reads in the last block; which positions are like its. */
+    /* The watched picture, to choose a patch on, and what that reads in the last block. */
     drawMaps() {
       const n = this.size / this.state.patch;
       if (this.asker?.n !== n) {
         const asker = grid(n, t("Which patch asks"), (patch) => this.look({ patch }));
-        const cells = ["reads", "is like"].map(() => h("canvas", { role: "img" }));
-        this.asker = { ...asker, n, drawn: cells };
+        const drawn = h("canvas", { role: "img" });
+        this.asker = { ...asker, n, drawn };
         this.maps.replaceChildren(
           note(t("Inside the ViT with everything, for the framed picture: press a patch, and it asks.")),
           h("div", {}, note(t("Who asks")), asker.node),
-          h("div", {}, note(t("What it reads")), cells[0]), h("div", {}, note(t("Positions like it")), cells[1]));
+          h("div", {}, note(t("What it reads")), drawn));
       }
-      this.maps.lastChild.hidden = this.state.scatter > 0.02; // from larger numbers hardly any likeness forms
       const { canvas, cells, drawn } = this.asker, shown = this.picture(this.watch.picture), { now } = this.runs[0];
       Object.assign(canvas, { width: shown.width, height: shown.height });
       canvas.getContext("2d").drawImage(shown, 0, 0);
       cells.forEach((cell, i) => setPressed(cell, i === this.watch.patch));
       const empty = new Float32Array(n * n), map = now?.map?.length === n * n ? now.map : empty;
-      const like = now?.likeness.length === n * n ? now.likeness.map((share) => Math.max(0, share)) : empty;
       const most = Math.max(...map) || 1;
-      squares(drawn[0], this, map.map((share) => share / most), { picture: canvas, side: 160 });
-      squares(drawn[1], this, like, { picture: null, side: 160 });
+      squares(drawn, this, map.map((share) => share / most), { picture: canvas, side: 160 });
       const where = place(map.indexOf(Math.max(...map)), n);
-      drawn[0].setAttribute("aria-label", t("Attention of the last block, mean of the heads: most at {where}", { where }));
-      drawn[1].setAttribute("aria-label", t("How alike the position embeddings are, from 0 to 1"));
+      drawn.setAttribute("aria-label", t("Attention of the last block, mean of the heads: most at {where}", { where }));
     }
 
-    /* A link, and the weights for a notebook. */
-    foot() {
+    linking() {
       const link = button(t("Link to this"), async () => {
         history.replaceState(null, "", `#learn=${btoa(JSON.stringify(this.state))}`);
         link.textContent = (await copied(location.href)) ? t("Copied") : t("It is in the address line");
       });
-      const saved = button(t("Save the weights"), () => this.runs[0].worker.postMessage({ weights: true }));
-      const code = [
-        "import json, torch, vitlib as vl", "", 'made = json.load(open("vit-learned.json"))',
-        'model = vl.VisionTransformer(vl.ViTConfig(**made["config"]))',
-        'model.load_state_dict({name: torch.tensor(w["values"]).reshape(w["shape"])',
-        '                       for name, w in made["weights"].items()})',
-      ].join("\n");
-      return folded(t("Link, and the weights in a notebook"), false, h("div", { class: "row" }, link, saved),
-        h("pre", { tabindex: "0", "aria-label": t("Lines of Python") }, code));
+      return link;
     }
 
     /* What a link has of the state, each value one that can be chosen; null without a link. */

@@ -1,25 +1,17 @@
 /* <vit-patches>: a picture cut into patches, and the patches a sequence of tokens.
 
    One pixel is looked at: in the picture, in its patch, among the tokens, and as three places of the flattened row, in
-   the order of `vl.patchify`, "(p1 p2 c)". Below, what the cut costs, as `vl.count_macs` counts. */
+   the order of `vl.patchify`, "(p1 p2 c)". */
 (() => {
   "use strict";
 
   const {
-    VitExplorer, button, clamp, clauses, decoded, h, large, note, onArrows, paint, percent, pointer, range, select, sentences, sides,
-    slider, terms, title,
+    VitExplorer, clamp, clauses, decoded, h, note, onArrows, paint, pointer, range, sentences, sides, slider, terms, title,
   } = window.vitExplorer;
 
-  const SIZE = 224, C = 3, CLASSES = 1000;
+  const SIZE = 224, C = 3;
   const COLOURS = ["red", "green", "blue"]; // t("red") t("green") t("blue")
   const SIDES = range(SIZE + 1).filter((P) => SIZE % P === 0);
-  const MODELS = { // layers, width
-    "ViT-Ti": [12, 192],
-    "ViT-S": [12, 384],
-    "ViT-B": [12, 768],
-    "ViT-L": [24, 1024],
-    "ViT-H": [32, 1280],
-  };
   const WIDE = 1344, HIGH = 84; // pixels to draw a sequence with
   const MOST_FLYING = 3136; // patches
   const FLIGHT = 1100, EACH = 0.55 * FLIGHT; // milliseconds for all patches, and for one
@@ -27,19 +19,6 @@
   const whole = (number) => number.toLocaleString("en-US");
   const mebi = (bytes) => (bytes / 2 ** 20).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
   const memory = (bytes) => (bytes < 5000 ? t("{n} bytes", { n: whole(bytes) }) : `${mebi(bytes)} MiB`);
-
-  /* Multiply-accumulates, and the table of one head, for patches of side P: chapters 01 and 08. */
-  function costs(P, name) {
-    const [depth, D] = MODELS[name], N = (SIZE / P) ** 2, T = N + 1;
-    const embedding = N * P * P * C * D;
-    const projections = 4 * T * D * D;
-    const products = 2 * T * T * D; // of tokens with tokens
-    const attention = projections + products;
-    const mlp = 8 * T * D * D;
-    const model = embedding + depth * (attention + mlp) + D * CLASSES;
-    const share = T / (T + 6 * D); // of the products in a block
-    return { N, T, entries: T * T, bytes: 4 * T * T, embedding, projections, products, attention, model, share };
-  }
 
   /* From 0 to 1 and with no jerk at either end. */
   function eased(time) {
@@ -49,8 +28,8 @@
 
   class VitPatches extends VitExplorer {
     static style = `
-      h3 { font-size: 0.95rem; margin: 1rem 0 0.3rem; }
       .size { flex: 1 1 10rem; }
+      .title { margin-top: 0.8rem; }
       .stage { position: relative; }
       .flying { height: 100%; inset: 0; pointer-events: none; position: absolute; z-index: 2; }
       .place { cursor: crosshair; position: relative; touch-action: pan-y; user-select: none; }
@@ -62,17 +41,11 @@
         box-shadow: 0 0 0 1px #fff, 0 0 0 3px var(--accent), 0 0 0 4px #fff; }
       .mark.pixel { box-shadow: 0 0 0 1px #fff, 0 0 0 2.5px var(--warm), 0 0 0 3.5px #fff; }
       .mark:not([style]) { display: none; }
-      .near, .numbers { display: grid; font-size: 0.8rem; font-variant-numeric: tabular-nums; margin: 0 0 0.2rem;
-        text-align: center; }
-      .near { gap: 0.3rem; grid-template-columns: repeat(7, 1fr); }
-      .near canvas { aspect-ratio: 1; }
-      .near span, .numbers span { min-width: 0; }
-      .near .now, .numbers .now { font-weight: 700; }
-      .near .now canvas { outline: 3px solid var(--accent); }
-      .numbers { gap: 2px; grid-auto-columns: 1fr; grid-auto-flow: column; line-height: 1.25; }
-      .numbers span { background: var(--back); border-top: 4px solid; overflow: hidden; padding: 1px 0;
+      .numbers { display: grid; font-size: 0.8rem; font-variant-numeric: tabular-nums; margin: 0 0 0.2rem;
+        text-align: center; gap: 2px; grid-auto-columns: 1fr; grid-auto-flow: column; line-height: 1.25; }
+      .numbers span { background: var(--back); border-top: 4px solid; min-width: 0; overflow: hidden; padding: 1px 0;
         white-space: nowrap; }
-      .numbers .now { outline: 2px solid var(--warm); outline-offset: -2px; }
+      .numbers .now { font-weight: 700; outline: 2px solid var(--warm); outline-offset: -2px; }
       .numbers small { color: var(--soft); display: block; font-size: 0.7rem; font-weight: 400; }
       .numbers .red { border-color: #d62f2f; }
       .numbers .green { border-color: #2e9e44; }
@@ -81,8 +54,6 @@
       .facts dt { color: var(--soft); }
       @container (max-width: 460px) {
         .numbers span:is(:first-child, :nth-child(2), :nth-last-child(2), :last-child) { display: none; }
-        dl.costs { grid-template-columns: 1fr; }
-        dl.costs dd { margin-bottom: 0.3rem; }
       }`;
 
     async build() {
@@ -91,30 +62,24 @@
       const cut = () => this.cut(SIDES[this.side.value]);
       this.side = slider(t("Patch size"), 0, SIDES.length - 1, 1, SIDES.indexOf(this.P), cut);
       this.side.className = "size";
-      this.model = select(t("Cost for which model"), Object.keys(MODELS), () => this.count());
-      this.model.value = "ViT-B";
       [this.shownSide, this.notAll, this.pixelsOnly] = [h("output"), h("span"), h("span")];
       this.address = h("dl", { class: "facts address" });
-      this.costs = h("dl", { class: "facts costs" });
-      this.near = h("div", { class: "near", "aria-hidden": "true" });
+      this.costs = note();
       this.numbers = h("div", { class: "numbers", "aria-hidden": "true" });
       this.flying = h("canvas", { class: "flying", "aria-hidden": "true" });
       this.places();
-      const again = button(t("Cut again"), () => this.fly());
       this.view.append(
         await this.chooser(photos),
-        h("div", { class: "row" }, h("span", {}, t("Patch size P")), this.side, this.shownSide, again),
-        this.verdict,
+        h("div", { class: "row" }, h("span", {}, t("Patch size P")), this.side, this.shownSide),
+        this.verdict, this.costs,
         h("div", { class: "stage" }, // what patches fly over
           sides([this.picture.node], [note(t("The patch, enlarged")), this.patch.node, this.address]),
           title(t("The sequence")),
           note(t("Its tokens side by side, made narrow to fit. "), this.notAll),
-          this.tokens.node, this.near, this.flying),
+          this.tokens.node, this.flying),
         title(t("The token: one row of numbers")),
         note(t("Pixel after pixel of the patch; of each, red, green and blue. "), this.pixelsOnly),
-        this.numbered.node, this.numbers,
-        title(t("What it costs")),
-        h("div", { class: "row" }, h("label", {}, t("in "), this.model)), this.costs);
+        this.numbered.node, this.numbers);
       this.cut(this.P);
       this.show("astronaut", photos.astronaut, false);
       const seen = new IntersectionObserver(([{ isIntersecting }]) => {
@@ -225,20 +190,12 @@
     }
 
     count() {
-      const { P, K } = this, name = this.model.value, cost = (this.cost = costs(P, name)), { N, T } = cost;
-      this.costs.replaceChildren(...terms({
-        [t("tokens")]: t("N = {SIZE}² / {P}² = {N}; with CLS N + 1 = {T}", { SIZE, P, N: whole(N), T: whole(T) }),
-        [t("attention, one head")]: t("(N + 1)² = {n} entries, {memory} in float32", {
-          n: whole(cost.entries), memory: memory(cost.bytes) }),
-        [t("patch embedding")]: t("{n} multiply-accumulates", { n: large(cost.embedding) }),
-        [t("one attention layer")]: t("{n}: four projections {projections}, tokens with tokens {products}", {
-          n: large(cost.attention), projections: large(cost.projections), products: large(cost.products) }),
-        [t("the whole {name}/{P}", { name, P })]: t("{n}; tokens with tokens are {share} of each block", {
-          n: large(cost.model), share: percent(cost.share) }),
-      }));
+      const { N, K } = this, n = (N + 1) ** 2;
       this.verdict.textContent = tn("{N} token of {K} numbers.", "{N} tokens of {K} numbers.", N, {
         N: whole(N), K: whole(K) });
-      this.say(sentences(this.verdict.textContent, t("One head's attention: {n} entries.", { n: whole(cost.entries) })));
+      this.costs.textContent = t("With CLS, the attention of one head is a table of {n} numbers, {memory} in float32.", {
+        n: whole(n), memory: memory(4 * n) });
+      this.say(sentences(this.verdict.textContent, this.costs.textContent));
     }
 
     /* Shows the same pixel everywhere. */
@@ -256,7 +213,6 @@
       put(this.numbered.small, at / K, 0, C / K, 1);
       this.copy(this.patch.canvas, n);
       this.strip(n);
-      this.showNear(n);
       this.showNumbers(at);
       const colours = clauses(COLOURS.map((colour, which) => `${t(colour)} ${this.value(at + which)}`));
       this.address.replaceChildren(...terms({
@@ -271,14 +227,6 @@
       this.setSlider(this.numbered, k, K - 1, t("place {k} of {K}: {colour} {value}", {
         k, K, colour: t(COLOURS[c]), value: this.value(k) }));
       this.say(t("Row {row}, column {col}: token {n}, places {at} to {last}; {colours}.", { row, col, n, at, last: at + 2, colours }));
-    }
-
-    /* Seven tokens: this one in the middle, unless the sequence ends. */
-    showNear(n) {
-      const { N } = this, middle = clamp(n, Math.min(3, N - 1), Math.max(0, N - 4));
-      const near = range(7).map((step) => middle - 3 + step).filter((m) => m >= 0 && m < N);
-      this.near.replaceChildren(...near.map((m) => h("span", { class: m === n ? "now" : "" },
-        this.copy(h("canvas"), m), whole(m))));
     }
 
     /* Nine numbers of the token: the pixel's three in the middle. */

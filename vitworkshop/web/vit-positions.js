@@ -10,8 +10,7 @@
   "use strict";
 
   const {
-    VitExplorer, button, clamp, folded, grid, h, note, pair, place, pointer, range, select, sentences, setPressed, slider,
-    terms, upper,
+    VitExplorer, clamp, folded, grid, h, note, pair, place, pointer, range, select, sentences, setPressed, slider, upper,
   } = window.vitExplorer;
 
   const f32 = Math.fround;
@@ -113,19 +112,14 @@
     return alike;
   }
 
-  // Numbers as colours: on the scale "diverging", or on "growing" where there is no middle
+  // Numbers from -1 to 1 as colours: RdBu_r, as in `viz.heat_maps`
 
-  const rgbs = (text) => text.split(" ").map((one) => one.match(/../g).map((pair) => parseInt(pair, 16)));
-  const SCALES = { // RdBu_r, as in `viz.heat_maps`, and cividis
-    diverging: rgbs("053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f"),
-    growing: rgbs("00224e 1a386f 434e6c 61656f 7d7c78 9b9476 bcae6c dec958 fee838"),
-  };
+  const SCALE = "053061 2065ab 4393c3 90c4dd d1e5f0 f7f6f6 fddbc7 f3a481 d6604d b1182b 67001f".split(" ")
+    .map((one) => one.match(/../g).map((pair) => parseInt(pair, 16)));
 
-  /* The colour at a share from 0 to 1 of a scale, as [r, g, b]. */
-  function colour(name, share) {
-    const scale = SCALES[name];
-    const at = Math.min(1, Math.max(0, share)) * (scale.length - 1), i = Math.min(scale.length - 2, Math.floor(at));
-    return scale[i].map((value, k) => Math.round(value + (at - i) * (scale[i + 1][k] - value)));
+  function colour(value) {
+    const at = clamp((value + 1) / 2, 0, 1) * (SCALE.length - 1), i = Math.min(SCALE.length - 2, Math.floor(at));
+    return SCALE[i].map((from, k) => Math.round(from + (at - i) * (SCALE[i + 1][k] - from)));
   }
 
   /* Black or white letters, whichever stand out more from it (WCAG's luminance). */
@@ -135,10 +129,10 @@
     return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
   }
 
-  /* Values of places, m to a row, as colours, and as numbers where they fit: as `write` writes them. */
-  function tint(cells, values, m, write, name = "diverging", low = -1, high = 1) {
+  /* Values of places, m to a row, as colours, and as numbers where they fit. */
+  function tint(cells, values, m, write = tight) {
     cells.forEach((cell, i) => {
-      const rgb = colour(name, high > low ? (values[i] - low) / (high - low) : 0.5);
+      const rgb = colour(values[i]);
       cell.style.background = `rgb(${rgb})`;
       cell.style.color = ink(rgb);
       cell.style.fontSize = m > 8 ? "0.6rem" : "";
@@ -146,7 +140,6 @@
     });
   }
 
-  const LOOKS = [t("similarity"), t("the row it thinks it is in"), t("the column it thinks it is in")];
   const NEAR = 0.51; // patches: taken for where it is, to half a patch
 
   /* -0.5 -> "−0.50", and 0 without a sign; `tight`: "−.50". */
@@ -154,8 +147,8 @@
   const tight = (value) => number(value).replace(/^(−?)0\./, "$1.");
 
   /* Shows values in a grid of places, names the places, and frames the chosen one. */
-  function fill({ cells, m, chosen }, values, ...looks) {
-    tint(cells, values, m, ...looks);
+  function fill({ cells, m, chosen }, values) {
+    tint(cells, values, m);
     cells.forEach((cell, i) => {
       setPressed(cell, i === chosen);
       cell.setAttribute("aria-label", t("{place}: {value}", { place: place(i, m), value: number(values[i]) }));
@@ -178,7 +171,6 @@
         width: 28px; }
       .all { position: relative; }
       .all > i { border: 2px solid var(--warm); box-sizing: border-box; pointer-events: none; position: absolute; }
-      .facts { margin-top: 0.8rem; }
       .scale { align-items: center; display: flex; gap: 0.5rem; margin: 0.8rem 0; }
       .scale > span { flex: none; }
       .scale > i { border: 1px solid var(--rule); flex: 0 1 12rem; height: 0.8rem; }
@@ -201,11 +193,10 @@
         names.map((name) => h("option", { value: name }, t("learned, of {name}", { name }))),
         h("option", { value: "sincos2d" }, t("sines and cosines")),
         h("option", { value: "random" }, t("random, untrained")));
-      this.again = button(t("Draw again"), () => this.change());
       this.centred = h("input", { type: "checkbox", onchange: () => this.remake() });
       this.centred.checked = this.hasAttribute("centred");
       const centred = h("label", {}, this.centred, t("minus the mean of all places"));
-      return h("div", { class: "row" }, h("span", {}, t("Positions")), this.kind, this.again, centred);
+      return h("div", { class: "row" }, h("span", {}, t("Positions")), this.kind, centred);
     }
 
     /* The first part: the places, the small maps of all of them, and what they have in common. */
@@ -218,19 +209,17 @@
         this.old.choose(row * this.n + col);
       };
       const all = h("div", { class: "all", onpointermove: point, onpointerdown: point }, this.all, this.ring);
-      this.facts = h("dl", { class: "facts" });
       const maps = pair(
-        [note(t("How alike each place is to the framed one: hover, tap, or walk with the arrow keys")), this.near,
-          this.legend("diverging", "−1", t("cosine similarity"), "1")],
-        [note(t("The same for every place at once, one small map each")), all, this.facts]);
+        [note(t("How alike each place is to the framed one: hover, tap, or walk with the arrow keys")), this.near, this.legend()],
+        [note(t("The same for every place at once, one small map each")), all]);
       return [this.verdict, maps];
     }
 
-    /* What the colours of a scale mean. */
-    legend(scale, low, label, high) {
-      const colours = SCALES[scale].map((rgb) => `rgb(${rgb})`).join(", ");
+    /* What the colours mean. */
+    legend() {
+      const colours = SCALE.map((rgb) => `rgb(${rgb})`).join(", ");
       const style = `background:linear-gradient(to right, ${colours})`;
-      return h("div", { class: "scale note" }, low, h("i", { style }), high, h("span", {}, label));
+      return h("div", { class: "scale note" }, "−1", h("i", { style }), "1", h("span", {}, t("cosine similarity")));
     }
 
     /* The second part: its controls, the new grid, and what one of its places takes from the old one. */
@@ -243,20 +232,18 @@
       const sizes = names.map((name, i) => label(name, this.sizes[i], this.shownSizes[i]));
       this.method = select(t("Method"), Object.keys(METHODS), again);
       this.layout = select(t("The table is taken as"), Object.keys(LAYOUTS), again);
-      this.look = select(t("The new grid shows"), LOOKS, again);
       this.worst = h("p");
       this.verdict2 = h("p", { class: "verdict" });
       this.wide = h("div");
-      this.scale2 = h("div");
       this.taken = h("div", { class: "map", role: "img" });
       const weights = t("What it takes from each old place: weights, on the scale from −1 to 1. Dot: where it is. Ring: "
         + "where its weights point.");
       return folded(t("On another grid: resample the table"), this.hasAttribute("resample"),
         h("div", { class: "row" }, sizes, label(t("by"), this.method)),
-        h("div", { class: "row" }, label(t("The table is taken as"), this.layout), label(t("show"), this.look)),
+        h("div", { class: "row" }, label(t("The table is taken as"), this.layout)),
         this.worst,
         this.verdict2,
-        pair([note(t("The new grid: choose a place")), this.wide, this.scale2], [note(weights), this.taken]));
+        pair([note(t("The new grid: choose a place")), this.wide, this.legend()], [note(weights), this.taken]));
     }
 
     /* Another kind of table: its vectors, without CLS, (N, D). */
@@ -270,7 +257,6 @@
       }
       if (kind !== this.kind.value) return; // another one was chosen while this was loading
       const { config: { img_size, patch_size, embed_dim: D }, weights } = this.model, n = img_size / patch_size;
-      this.again.hidden = kind !== "random";
       if (learned) this.table = weights.pos_embed.subarray(D);
       else this.table = kind === "random" ? untrained(n * n * D) : sincos2d([n, n], D);
       if (n !== this.n) this.layOut(n);
@@ -304,35 +290,17 @@
       this.alike = cosines(this.table, this.D, this.centred.checked);
       this.alike.forEach((row, i) => row.forEach((value, j) => {
         const y = Math.floor(i / n) * (n + 1) + Math.floor(j / n), x = (i % n) * (n + 1) + (j % n);
-        data.data.set([...colour("diverging", (value + 1) / 2), 255], 4 * (y * side + x));
+        data.data.set([...colour(value), 255], 4 * (y * side + x));
       }));
       this.all.width = this.all.height = side;
       this.all.getContext("2d").putImageData(data, 0, 0);
-      this.facts.replaceChildren(...terms(this.relations()));
       this.draw();
       this.resample();
     }
 
-    /* Mean similarity of pairs of places, by how they lie to each other, as in chapter 03. */
-    relations() {
-      const { n, alike } = this, found = {};
-      const relations = { // of two places in rows r and s, columns a and b
-        [t("neighbours, left and right")]: (r, a, s, b) => r === s && Math.abs(a - b) === 1,
-        [t("neighbours, above and below")]: (r, a, s, b) => a === b && Math.abs(r - s) === 1,
-        [t("mirror image left to right, 3 or more apart")]:
-          (r, a, s, b) => r === s && a + b === n - 1 && Math.abs(a - b) >= 3,
-      };
-      for (const [what, holds] of Object.entries(relations)) {
-        const related = (i, j) => holds(Math.floor(i / n), i % n, Math.floor(j / n), j % n);
-        const values = alike.flatMap((row, i) => [...row].filter((_, j) => related(i, j)));
-        if (values.length) found[what] = number(values.reduce((a, b) => a + b) / values.length);
-      }
-      return found;
-    }
-
     draw() {
       const { n, old, old: { chosen } } = this, row = this.alike[chosen];
-      fill(old, row, tight);
+      fill(old, row);
       const step = 100 / (n * (n + 1) - 1), width = (n + 0.4) * step; // in percent of all small maps
       const [top, left] = [Math.floor(chosen / n), chosen % n].map((at) => (at * (n + 1) - 0.2) * step);
       this.ring.style = `height:${width}%;width:${width}%;left:${left}%;top:${top}%`;
@@ -363,19 +331,16 @@
         this.fresh = this.places(R, C, t("A place of the new grid"), () => this.drawNew());
         this.wide.replaceChildren(this.fresh.node);
       }
-      const most = Math.max(...this.off), label = this.look.value;
+      const most = Math.max(...this.off);
       const taken = most < NEAR ? t("Every new place is taken for where it is, to half an old patch.")
         : t("Places are taken for others, up to {n} patches away.", { n: number(most, 1) });
       this.worst.textContent = sentences(t("{R} × {C} places from {n} × {n}.", { R, C, n }), taken);
-      this.scale2.replaceChildren(label === LOOKS[0] ? this.legend("diverging", "−1", t("cosine similarity"), "1")
-        : this.legend("growing", "0", label, String(n - 1)));
       this.drawNew();
     }
 
     drawNew() {
-      const { n, fresh, fresh: { chosen } } = this, axis = LOOKS.indexOf(this.look.value) - 1;
-      if (axis < 0) fill(fresh, this.alike2[chosen], tight);
-      else fill(fresh, this.says.map((one) => one[axis]), (value) => number(value, 1), "growing", 0, n - 1);
+      const { n, fresh, fresh: { chosen } } = this;
+      fill(fresh, this.alike2[chosen]);
       const used = (weight) => Math.abs(weight) > 1e-9, weights = this.weights[chosen];
       tint([...this.taken.querySelectorAll("span")], weights, n, (weight) => (used(weight) ? tight(weight) : ""));
       const at = ([row, col]) => `left:${(100 * (col + 0.5)) / n}%;top:${(100 * (row + 0.5)) / n}%`;

@@ -48,7 +48,6 @@
   };
 
   const COUNTS = ["patch_size", "in_chans", "embed_dim", "depth", "num_heads"]; // above 0
-  const MOST = 1000000;
 
   /* Why `ViTConfig` refuses this, and which fields are at fault; null if it takes it. In its order and its words. */
   function refusal(cfg) {
@@ -60,10 +59,6 @@
       if (!whole(name, 1n)) return [t("{name} must be a positive integer, got {got}", { name, got: got(name) }), name];
     if (!whole("num_classes", 0n))
       return [t("num_classes must be 0 (no head) or more, got {got}", { got: got("num_classes") }), "num_classes"];
-    for (const name of ["img_size", "num_classes", ...COUNTS])
-      if (Number(cfg[name]) > MOST)
-        return [t("expected {name} of at most {most}, got {got}; try a smaller one", {
-          name, most: MOST.toLocaleString("en"), got: cfg[name] }), name];
     const [H, P, D, h] = ["img_size", "patch_size", "embed_dim", "num_heads"].map((name) => Number(cfg[name]));
     const hidden = D * Number(cfg.mlp_ratio || NaN);
     if (!(hidden >= 1 && hidden < 1e12)) {
@@ -277,7 +272,7 @@
       const { parameters, macs } = total;
       this.verdict.textContent = t("{parameters} parameters, {macs} MACs for one picture.", {
         parameters: short(parameters), macs: short(macs) });
-      this.said.textContent = sentences(this.told(rows, total, was),
+      this.said.textContent = sentences(this.told(total, was),
         t("In float32 its weights fill {size}B.", { size: short(4n * parameters) }));
       this.line.textContent = python(this.cfg);
       this.say(sentences(this.verdict.textContent, this.said.textContent));
@@ -313,30 +308,13 @@
     }
 
     /* In words: what was changed, and what changed with it. */
-    told(rows, total, was) {
+    told(total, was) {
       const fields = this.base ? NAMES.filter((name) => this.base[name] !== this.cfg[name]) : [];
       if (!fields.length) return t("Change a field: what changes with it is marked.");
       const changes = fields.map((name) => `${name} ${this.base[name]} → ${this.cfg[name]}`);
-      const what = fields.length > 3 ? t("Another model") : clauses(changes);
-      const times = (count) => {
-        const [now, before] = [total, was.total].map((one) => Number(one[count]));
-        return `× ${before ? rounded(now / before, 4) : "?"}`;
-      };
-      const where = this.where(rows, was), other = total.macs !== was.total.macs;
-      const parameters = where ? t("parameters {times}, {where}", { times: times("parameters"), where })
-        : t("not one parameter changes");
-      const macs = other ? t("MACs {times}", { times: times("macs") }) : t("not one multiplication changes");
-      return t("{what}: {parameters}; {macs}.", { what, parameters, macs });
-    }
-
-    /* The parts whose parameters changed, and whether there are more or fewer blocks; "" if none did. */
-    where(rows, was) {
-      const moved = rows.filter(({ key, parameters }) => parameters !== was[key].parameters);
-      const parts = moved.filter(({ key }) => key !== "block" && key !== "blocks");
-      const names = parts.map(({ label }) => label);
-      if (moved.length > parts.length && !parts.some(({ each }) => each)) names.push(t("the number of blocks"));
-      if (names.length > 3) return t("in {n} parts", { n: names.length });
-      return names.length ? t("in {parts}", { parts: names.join(t(" and ")) }) : "";
+      const times = (count) => rounded(Number(total[count]) / Number(was.total[count]), 4);
+      return t("{what}: parameters × {parameters}, MACs × {macs}.", {
+        what: fields.length > 3 ? t("Another model") : clauses(changes), parameters: times("parameters"), macs: times("macs") });
     }
   }
 

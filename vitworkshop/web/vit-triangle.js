@@ -1,12 +1,12 @@
 /* <vit-triangle>: one query, three keys, three values; the output moves inside the triangle of the values.
 
    It starts as the worked example of chapter 05 does. The query has four numbers: the first two are a place in a plane,
-   to be dragged; all four have sliders. Attention is softmax(q·k / √d / temperature). */
+   to be dragged; all four have sliders. */
 (() => {
   "use strict";
 
   const {
-    VitExplorer, button, clamp, clauses, h, note, onArrows, pair, pointer, sentences, setPressed, slider,
+    VitExplorer, button, clamp, clauses, h, note, onArrows, pair, percent, pointer, sentences, setPressed, slider,
   } = window.vitExplorer;
 
   const QUERY = [1, 2, 0, 1], D = QUERY.length;
@@ -21,20 +21,15 @@
   const vector = (numbers) => `(${numbers.join(", ")})`;
   const tidy = (number) => String(Math.round(100 * number) / 100).replace("-", "−");
 
-  function percent(weight) {
-    if (weight < 0.005) return t("under 1\u00a0%");
-    return weight > 0.995 ? t("over 99\u00a0%") : `${Math.round(100 * weight)}\u00a0%`;
-  }
-
   /* e to a logit: it may be tiny or huge. */
   function power(number) {
     return number >= 1e4 || number < 1e-3 ? number.toExponential(0).replace("e+", "e") : number.toFixed(2);
   }
 
   /* A query of d numbers -> scores, what the softmax gets, weights, and their mean of the values. */
-  function attend(query, { scaled = true, temperature = 1 } = {}) {
+  function attend(query, scaled) {
     const scores = TOKENS.map(({ key }) => key.reduce((sum, k, i) => sum + k * query[i], 0));
-    const logits = scores.map((score) => score / (scaled ? Math.sqrt(D) : 1) / temperature);
+    const logits = scores.map((score) => score / (scaled ? Math.sqrt(D) : 1));
     const most = Math.max(...logits);
     const powers = logits.map((logit) => Math.exp(logit - most));
     const sum = powers.reduce((a, b) => a + b);
@@ -71,7 +66,7 @@
       }`;
 
     async build() {
-      const chapter = () => ({ query: [...QUERY], scaled: true, temperature: 1 });
+      const chapter = () => ({ query: [...QUERY], scaled: true });
       Object.assign(this, chapter());
       this.plane = h("div", { role: "img" });
       this.root = button(t("divide by √d = 2"), () => this.set({ scaled: !this.scaled }));
@@ -85,7 +80,7 @@
         pair(
           [note(t("The query among the keys, by their numbers 0 and 1: drag it")), this.pad, this.sliders()],
           [note(t("The output among the values")), this.plane,
-            note(t("Dashed: where it goes as the temperature falls from ∞ to 0.")),
+            note(t("Dashed: where it goes as the query grows, times 0 to times 100.")),
             h("div", { class: "row" },
               this.root,
               button(t("Ask nothing: all 0"), () => this.set({ query: [0, 0, 0, 0] })),
@@ -94,25 +89,21 @@
       this.draw();
     }
 
-    /* Four sliders for the query's numbers, one for the temperature (its logarithm to the base 10, steps of 0.05). */
+    /* Four sliders for the query's numbers. */
     sliders() {
-      this.knobs = []; // each shows what is set now: a value and its text
-      const row = (name, label, most, step, act, now) => {
-        const shown = h("output"), input = slider(label, -most, most, step, 0, () => {
-          act(Number(input.value));
+      this.knobs = []; // each shows what is set now
+      const row = (_, i) => {
+        const shown = h("output"), input = slider(t("query, number {i}", { i }), -MOST, MOST, STEP, 0, () => {
+          this.move(i, Number(input.value));
           this.draw();
         });
         this.knobs.push(() => {
-          [input.value, shown.textContent] = now();
-          input.setAttribute("aria-valuetext", shown.textContent);
+          input.value = this.query[i];
+          shown.textContent = tidy(this.query[i]);
         });
-        return [h("span", { "aria-hidden": "true" }, name), input, shown];
+        return [h("span", { "aria-hidden": "true" }, t("query {i}", { i })), input, shown];
       };
-      const numbers = QUERY.flatMap((_, i) => row(t("query {i}", { i }), t("query, number {i}", { i }), MOST, STEP,
-        (value) => this.move(i, value), () => [this.query[i], tidy(this.query[i])]));
-      const warm = row(t("temperature"), t("temperature"), 1.3, 0.05, (value) => { this.temperature = 10 ** value; },
-        () => [Math.log10(this.temperature), this.temperature.toFixed(2)]);
-      return h("div", { class: "knobs" }, numbers, warm);
+      return h("div", { class: "knobs" }, QUERY.flatMap(row));
     }
 
     set(changes) {
@@ -157,7 +148,7 @@
     }
 
     draw() {
-      this.result = attend(this.query, this);
+      this.result = attend(this.query, this.scaled);
       const place = this.result.output.map((one) => one.toFixed(2)).join(", ");
       const shares = TOKENS.map(({ name }, i) => t("{share} of {name}", { share: percent(this.result.weights[i]), name }));
       this.verdict.textContent = t("{shares}: the output is ({place}).", { shares: clauses(shares), place });
@@ -171,9 +162,8 @@
     }
 
     drawTable() {
-      const { scaled, temperature, result: { scores, logits, weights } } = this;
-      const divisors = `÷ ${scaled ? "2" : "1"}${temperature === 1 ? "" : ` ÷ ${temperature.toFixed(2)}`}`;
-      this.scaleHead.replaceChildren(scaled ? t("scaled") : t("not scaled"), h("small", {}, divisors));
+      const { scaled, result: { scores, logits, weights } } = this;
+      this.scaleHead.replaceChildren(scaled ? t("scaled") : t("not scaled"), h("small", {}, scaled ? "÷ 2" : "÷ 1"));
       const bar = (weight) => h("span", { class: "bar", "aria-hidden": "true" },
         h("i", { style: `width:${100 * weight}%` }));
       this.body.replaceChildren(...TOKENS.map(({ name, key, value }, i) => h("tr", {},
@@ -223,11 +213,10 @@
       set(".asks", { x: right ? x - 0.4 : x + 0.4, y: -y - 0.3, "text-anchor": right ? "end" : "start" });
     }
 
-    /* Where the output goes as the temperature falls: at 10⁹, then from 10² down to 10⁻². */
+    /* Where the output goes as the query grows: times 0, then times 10⁻² to 10². */
     way() {
-      const temperatures = Array.from({ length: 81 }, (_, i) => (i ? 10 ** (2 - i / 20) : 1e9));
-      const { query, scaled } = this;
-      const outputs = temperatures.map((temperature) => attend(query, { scaled, temperature }).output);
+      const times = Array.from({ length: 81 }, (_, i) => (i ? 10 ** (i / 20 - 2) : 0));
+      const outputs = times.map((by) => attend(this.query.map((number) => by * number), this.scaled).output);
       return outputs.map(([a, b]) => `${a.toFixed(3)},${(-b).toFixed(3)}`).join(" ");
     }
 

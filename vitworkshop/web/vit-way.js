@@ -7,7 +7,7 @@ window.vit.script("vit-lab.js").then(() => {
   "use strict";
 
   const {
-    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sentences, sides, title, upper,
+    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sentences, title, upper,
   } = window.vitExplorer;
 
   const VitLab = customElements.get("vit-lab");
@@ -17,7 +17,6 @@ window.vit.script("vit-lab.js").then(() => {
   const SPREADS = t("Below each stage stands how far its tokens have moved.");
   const TOOLS = {
     follow: [t("Follow"), t("Press a patch: it is followed.")],
-    compare: [t("Compare"), t("Press a second patch: its numbers stand below those of the first.")],
     paint: [t("Paint grey"), t("A patch becomes grey. {SPREADS}", { SPREADS })],
     remove: [t("Rub out"), t("A patch's token is left out. {SPREADS}", { SPREADS })],
   };
@@ -37,7 +36,6 @@ window.vit.script("vit-lab.js").then(() => {
       .primary { background: var(--accent); border-color: var(--accent); color: var(--ground); font-weight: 600;
         padding-inline: 1.1rem; }
       .grid > .followed[aria-pressed] { box-shadow: inset 0 0 0 3px var(--warm), inset 0 0 0 4.5px #fff; z-index: 1; }
-      .grid > .other[aria-pressed] { box-shadow: inset 0 0 0 3px var(--accent), inset 0 0 0 4.5px #fff; z-index: 1; }
       .grid > .bare[aria-pressed] { box-shadow: none; }
       .part:has(> details) { margin-bottom: 0.8rem; }`;
 
@@ -70,7 +68,7 @@ window.vit.script("vit-lab.js").then(() => {
 
     fresh() {
       const patch = Math.floor((5 * this.n) / 8) * this.n + Math.floor(this.n / 2); // a little below the middle
-      return { ...super.fresh(), stage: 0, patch, other: null, head: "mean", open: [] };
+      return { ...super.fresh(), stage: 0, patch, head: "mean", open: [] };
     }
 
     take(bytes, name, state = { ...this.fresh(), stage: this.state.stage, patch: this.state.patch }) {
@@ -186,9 +184,7 @@ window.vit.script("vit-lab.js").then(() => {
     // What the reader does
 
     press(i) {
-      const { tool, state: { patch, other } } = this;
-      if (tool === "follow") this.set({ patch: i, other: other === i ? null : other, open: [] });
-      else if (tool === "compare") this.set({ other: i === other || i === patch ? null : i });
+      if (this.tool === "follow") this.set({ patch: i, open: [] });
       else super.press(i);
     }
 
@@ -244,17 +240,13 @@ window.vit.script("vit-lab.js").then(() => {
       } };
     }
 
-    /* What the head would say if it read the tokens of this stage; beside it, what is known of them. */
+    /* What the head would say if it read the tokens of this stage. */
     lens() {
-      const { classes } = this.model, says = note(), shares = bars(classes), facts = h("dl", { class: "facts" });
-      const node = classes.length ? sides([says, shares.node], [facts]) : h("div", {}, facts);
-      node.classList.add("part");
+      const { classes } = this.model, says = note(), shares = bars(classes), node = h("div", { class: "part" }, says, shares.node);
       return { node, draw: () => {
         const { kind, l = -1 } = this.now, pooled = kind === "pool", { result, state: { patch } } = this;
-        node.hidden = !["tokens", "block", "pool"].includes(kind);
+        node.hidden = !classes.length || !["tokens", "block", "pool"].includes(kind);
         if (node.hidden) return;
-        facts.replaceChildren(...window.vitExplorer.terms(this.inside.facts()));
-        if (!classes.length) return;
         const { whole, patches } = pooled ? { whole: result.probs } : this.answers(l + 1), alone = patches?.get(patch);
         shares.show(whole, result.probs);
         says.textContent = pooled ? t("What the head makes of this vector.")
@@ -270,10 +262,9 @@ window.vit.script("vit-lab.js").then(() => {
       const state = super.fromLink(), fresh = this.fresh();
       if (!state) return null;
       const got = linked("way"), below = (i, most) => Number.isInteger(i) && i >= 0 && i < most;
-      const patch = below(got.patch, this.N) ? got.patch : fresh.patch;
       return {
-        ...state, patch, stage: below(got.stage, this.stages.length) ? got.stage : 0,
-        other: below(got.other, this.N) && got.other !== patch ? got.other : null,
+        ...state, patch: below(got.patch, this.N) ? got.patch : fresh.patch,
+        stage: below(got.stage, this.stages.length) ? got.stage : 0,
         head: below(got.head, this.heads) ? got.head : "mean",
         open: Array.isArray(got.open) ? got.open.slice(0, 40).filter((at) => window.vitInside.exists(this, at)) : [],
       };

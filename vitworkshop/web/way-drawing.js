@@ -4,15 +4,13 @@
   "use strict";
 
   const {
-    bars, clamp, clauses, decoded, h, note, paint, place, pointer, range, sentences, setPressed, sides, squares, written,
+    bars, clamp, clauses, decoded, h, note, paint, place, pointer, range, setPressed, sides, squares, written,
   } = window.vitExplorer;
   const SIDE = 448, FINE = 224, GAP = 3.5; // pixels: of the canvas, of the crisp picture, between patches
   const STYLE = `
     .tokens { cursor: crosshair; height: 15rem; position: relative; }
     .tokens canvas { height: 100%; }
     .tokens i { border: 2px solid var(--warm); bottom: -2px; pointer-events: none; position: absolute; top: -2px; }
-    .tokens i.other { border-color: var(--accent); }
-    .arcs { height: 3rem; image-rendering: auto; }
     .pixels { display: grid; gap: 2px; grid-template-columns: repeat(var(--P), 1fr); }
     .pixels > * { align-content: center; aspect-ratio: 1; font-size: 0.72rem; line-height: 1.3; text-align: center; }`;
 
@@ -40,9 +38,8 @@
 
   function drawing(way) {
     const left = note(), right = h("div"), mosaic = h("canvas"), small = h("canvas", { role: "img" });
-    const what = note(), told = note(), canvas = h("canvas"), arcs = h("canvas", { class: "arcs", "aria-hidden": "true" });
-    const [mine, other] = [h("i"), h("i", { class: "other" })];
-    const tokens = h("div", { class: "tokens", role: "img" }, canvas, mine, other);
+    const what = note(), told = note(), canvas = h("canvas"), mine = h("i");
+    const tokens = h("div", { class: "tokens", role: "img" }, canvas, mine);
     const node = sides([left, way.grid.node], [right]);
     node.append(h("style", {}, STYLE));
     let crisp = null;
@@ -97,12 +94,11 @@
         left.textContent = kind === "photo" ? t("The picture") : t("The picture, as {n} patches", { n: n * n });
       }
       grid.cells.forEach((one, i) => {
-        const role = kind === "photo" ? "bare" : i === state.patch ? "followed" : i === state.other ? "other" : "";
+        const role = kind === "photo" ? "bare" : i === state.patch ? "followed" : "";
         const did = state.removed.includes(i) ? t("rubbed out") : state.painted.includes(i) && t("grey");
         one.className = `${role}${state.removed.includes(i) ? " out" : ""}`;
-        setPressed(one, role === "followed" || role === "other");
-        const said = role === "followed" ? t("followed") : role === "other" && t("compared");
-        one.setAttribute("aria-label", clauses([place(i, n), said, did]));
+        setPressed(one, role === "followed");
+        one.setAttribute("aria-label", clauses([place(i, n), role === "followed" && t("followed"), did]));
       });
     }
 
@@ -127,7 +123,7 @@
         const all = bars(classes, 10);
         all.show(way.result.probs, way.touched ? way.before : undefined);
         right.replaceChildren(note(t("Its answer")), all.node);
-      } else if (numbers && tokens.parentNode !== right) right.replaceChildren(what, tokens, arcs, told);
+      } else if (numbers && tokens.parentNode !== right) right.replaceChildren(what, tokens, told);
       if (!numbers) return;
       const when = { tokens: t("before the first block"), pool: t("after the last norm") }[kind] ?? t("after block {l}", { l });
       what.textContent = t("{T} tokens {when}: a column each, of {D} numbers", { T, when, D });
@@ -136,29 +132,12 @@
     }
 
     function drawTokens() {
-      const { D, T, moved, now: { kind, l }, state: { patch, other: second, removed } } = way, wide = 100 / T;
+      const { D, T, moved, now: { kind }, state: { patch, removed } } = way, wide = 100 / T;
       const shown = kind === "tokens" ? Math.ceil(moved * T) : T, numbers = way.after(way.now).slice();
       for (let k = 0; k < T; k++) if (k >= shown || removed.includes(k - 1)) numbers.fill(0, k * D, (k + 1) * D);
       heat(canvas, way, numbers, D, T, (i, k) => k * D + i);
-      [[mine, patch], [other, second]].forEach(([frame, n]) => {
-        frame.hidden = n === null;
-        frame.style.cssText = `left:calc(${(1 + n) * wide}% - 2px);width:calc(${wide}% + 4px)`;
-      });
-      told.textContent = sentences(kind === "block" ? t("Curves: what the framed token reads.")
-        : t("Orange: above zero; blue: below."), t("Press a number to open it."));
-      const weights = kind === "block" && !removed.includes(patch) ? way.reads(l) : [], most = Math.max(...weights);
-      const context = arcs.getContext("2d"), at = (k) => ((k + 0.5) / T) * arcs.width;
-      [arcs.width, arcs.height] = [1040, 96];
-      context.strokeStyle = getComputedStyle(way).getPropertyValue("--warm");
-      weights.forEach((weight, s) => {
-        const share = (moved * weight) / most;
-        context.globalAlpha = 0.06 + 0.9 * share;
-        context.lineWidth = 1 + 7 * share;
-        context.beginPath();
-        context.moveTo(at(s), 0);
-        context.bezierCurveTo(at(s), 60, at(1 + patch), 50, at(1 + patch), arcs.height);
-        context.stroke();
-      });
+      mine.style.cssText = `left:calc(${(1 + patch) * wide}% - 2px);width:calc(${wide}% + 4px)`;
+      told.textContent = t("Orange: above zero; blue: below. Press a number to open it.");
     }
 
     function draw() {

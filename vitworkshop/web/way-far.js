@@ -1,6 +1,6 @@
 /* <vit-way-far>: a <vit-way> whose model and trace lie in a worker (microscope-work.js); `given` says which.
 
-   A state is shown when all that it shows has come: its pass, the rows of the followed patches, the opened number. What
+   A state is shown when all that it shows has come: its pass, the rows of the followed patch, the opened number. What
    was asked for last counts; a pass that nobody waits for any more is stopped. */
 Promise.all(["vit-way.js", "way-steps.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way")).then(() => {
   "use strict";
@@ -116,7 +116,7 @@ Promise.all(["vit-way.js", "way-steps.js"].map(window.vit.script)).then(() => cu
 
     take(bytes, name) {
       const kept = this.state ? { stage: Math.min(this.state.stage, this.stages.length - 1), patch: this.state.patch } : {};
-      Object.assign(this, { bytes, picture: name, past: [], first: undefined, result: this.result ?? NONE, has: null });
+      Object.assign(this, { bytes, picture: name, past: [], result: this.result ?? NONE, has: null });
       this.state = { ...this.fresh(), ...kept };
       this.drawing.sharpen();
       this.draw();
@@ -146,8 +146,8 @@ Promise.all(["vit-way.js", "way-steps.js"].map(window.vit.script)).then(() => cu
         if (!this.touched) Object.assign(this, { first: this.result, before: probs });
       }
       const { result: { answers, opened, rows, tensors } } = this, at = state.open.at(-1), layer = 1 + (this.now.l ?? -1);
-      const keys = this.inside.names().filter((name) => !tensors[name]).flatMap((name) => [state.patch, state.other]
-        .filter((one) => one !== null).map((one) => [name, /^patch/.test(name) ? one : 1 + one]));
+      const keys = this.inside.names().filter((name) => !tensors[name])
+        .map((name) => [name, /^patch/.test(name) ? state.patch : 1 + state.patch]);
       const missing = keys.filter(([name, t]) => !rows.has(`${name} ${t}`));
       const [got, said, number] = await Promise.all([
         missing.length ? ask("rows", { keys: missing }) : [],

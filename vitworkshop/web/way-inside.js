@@ -1,10 +1,10 @@
 /* What is inside a stage of <vit-way>: the followed patch's numbers, tensor after tensor, and each number opened into
-   the sum that made it, level by level. `vitInside(way)` gives { node, draw, open, facts, python }. */
+   the sum that made it, level by level. `vitInside(way)` gives { node, draw, open, names, python }. */
 (() => {
   "use strict";
 
   const {
-    argmax, button, clauses, folded, h, note, percent, pointer, range, select, upper, written,
+    button, clauses, folded, h, note, pointer, range, select, upper, written,
   } = window.vitExplorer;
   const FEW = 48; // products shown at first
   const BLOCK = ["norm1", "attn.qkv", "attn.turned", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2",
@@ -20,7 +20,6 @@
     .rows code { color: var(--soft); font-size: 0.72rem; white-space: nowrap; }
     .strips { display: grid; gap: 1px; }
     .strips canvas { border-left: 3px solid var(--warm); box-sizing: border-box; cursor: crosshair; height: 1.1rem; }
-    .strips canvas.second { border-color: var(--accent); }
     .strips:has(:nth-child(3)) canvas { height: 0.7rem; }
     .number:not(:empty) { background: var(--back); border-radius: 0.5rem; margin: 0.8rem 0; padding: 0.8rem 1rem; }
     .number .title { margin: 0 0 0.3rem; }
@@ -95,7 +94,7 @@
     const perPlace = (name) => name === "patches" || name === "patch_embed";
     const alone = (name) => /^(mean|pool|head)$/.test(name);
     const who = (name, at) => (perPlace(name) ? way.where(at) : at ? way.where(at - 1) : way.called(0));
-    const row = (name, patch = way.state.patch) => (alone(name) ? 0 : perPlace(name) ? patch : 1 + patch);
+    const row = (name) => (alone(name) ? 0 : perPlace(name) ? way.state.patch : 1 + way.state.patch);
     const names = () => ({ photo: [], patches: ["patches"], tokens: way.isPatch ? ["patches", "patch_embed", "embed"] : ["embed"],
       pool: ["norm", "pool"], answer: ["pool", "head"] }[way.now.kind]
       ?? BLOCK.filter((own) => own !== "attn.turned" || way.turns).map((own) => `blocks.${way.now.l}${own === "block" ? "" : `.${own}`}`));
@@ -124,10 +123,10 @@
     }
 
     /* One row of a tensor as colours; a number of it can be pressed. */
-    function strip(name, patch, head) {
-      const { wide } = shape(way, name), token = row(name, patch);
+    function strip(name, head) {
+      const { wide } = shape(way, name), token = row(name);
       const values = way.row(name, token, wide, head ?? 0).map((v) => (Number.isFinite(v) ? v : 0));
-      const canvas = h("canvas", { class: patch === way.state.patch ? "" : "second" });
+      const canvas = h("canvas");
       const under = (event) => [name, token, Math.min(wide - 1, Math.floor(pointer(event, canvas)[0] * wide)), head ?? 0];
       window.vitDrawing.heat(canvas, way, values, 1, wide, (_, column) => column);
       canvas.addEventListener("click", (event) => open(under(event)));
@@ -139,14 +138,12 @@
     }
 
     function drawRows() {
-      const { patch, other } = way.state;
       rows.replaceChildren(...names().map((name) => {
         const { sizes, text } = shape(way, name), { called: what, says } = about(name);
-        const both = other === null || alone(name) ? [patch] : [patch, other];
         const heads = sizes.length > 2 ? range(way.heads) : [null];
         const begins = SAYS[parts(name)[1]], row = h("div", { class: "one", title: says },
           h("span", {}, h("b", {}, what), " ", h("code", {}, text)),
-          h("div", { class: "strips" }, both.flatMap((one) => heads.map((head) => strip(name, one, head)))));
+          h("div", { class: "strips" }, heads.map((head) => strip(name, head))));
         return begins ? h("div", {}, note(begins), row) : row;
       }));
       if (names().length) rows.prepend(told);
@@ -208,38 +205,6 @@
       numbers.replaceChildren(h("table", {}, h("caption", {}, caption), h("tbody", {}, lines)));
     }
 
-    /* What is known of the followed patch at this stage. */
-    function facts() {
-      const { now, state: { patch, other, removed }, n, D, T } = way, found = {}, { l } = now;
-      const token = (name) => way.row(name, 1 + patch, D);
-      const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0), length = (a) => Math.sqrt(dot(a, a));
-      if (now.kind === "block" && !removed.includes(patch)) {
-        const reads = way.reads(l), sorted = [...reads].sort((a, b) => b - a);
-        const apart = (s, f) => Math.abs(f(s - 1) - f(patch));
-        const near = (s) => s && Math.max(apart(s, (i) => Math.floor(i / n)), apart(s, (i) => i % n)) < 2;
-        const half = range(T).find((k) => sorted.slice(0, k + 1).reduce((a, b) => a + b, 0) >= 0.5) + 1;
-        const added = (name, to) => percent(length(token(name)) / length(token(to)));
-        found[t("Reads most")] = way.most(reads, 4);
-        found[t("Half of it")] = t("from {half} of {all} tokens", { half, all: T - removed.length });
-        if (way.isPatch) found[t("Around itself")] = t("{share} within one patch", {
-          share: percent(reads.reduce((sum, w, s) => sum + (near(s) ? w : 0), 0)) });
-        found[t("Attention adds")] = t("a vector {share} as long as the token", {
-          share: added(`blocks.${l}.attn.proj`, l ? `blocks.${l - 1}` : "embed") });
-        found[t("The MLP adds")] = t("one {share} as long", { share: added(`blocks.${l}.mlp.fc2`, `blocks.${l}.mid`) });
-      }
-      if (other !== null) {
-        const [a, b] = [patch, other].map((one) => way.after(now).subarray((1 + one) * D, (2 + one) * D));
-        found[t("Both patches")] = t("cosine {value}", { value: written(dot(a, b) / (length(a) * length(b))) });
-      }
-      const changed = way.changes(now);
-      if (changed) {
-        const far = 1 + argmax(changed.slice(1));
-        const most = t("{place} ({share})", { place: way.called(far), share: percent(changed[far]) });
-        found[t("It has moved")] = t("{share} of its length; most: {most}", { share: percent(changed[1 + patch]), most });
-      }
-      return found;
-    }
-
     function draw() {
       const all = names(), chosen = which.value;
       drawRows();
@@ -257,7 +222,7 @@
       const [name, t, i, head] = at, place = [head, t, i].slice(3 - shape(way, name).sizes.length);
       return `["${name}"][0, ${place.join(", ")}]`;
     }
-    return { node, draw, open, facts, names, python };
+    return { node, draw, open, names, python };
   }
 
   window.vitInside = Object.assign(inside, { exists });

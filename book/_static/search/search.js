@@ -1,6 +1,5 @@
 /* The page search.html, and the field that Ctrl + K opens on every other: finds sections of the book while one types, and
-   shows each with the words around the hit. The sections come from sections.js, which the build writes; MiniSearch ranks
-   them. A term of the glossary that is asked for comes first; where nothing is found, its nearest terms are offered.
+   shows each with the words around the hit. The sections come from sections.js, which the build writes. A term of the glossary that is asked for comes first; where nothing is found, its nearest terms are offered.
    Nothing is fetched, so it works from a disk as well. Without scripts the page says so and leads to the contents. */
 (() => {
   "use strict";
@@ -50,8 +49,60 @@
       : /api\.html/.test(address) ? 0.3 : 0.6);
 
   const sections = window.bookSections.map((section, id) => ({ ...section, id }));
-  const index = new MiniSearch({ fields: ["title", "page", "text", "code"], tokenize, processTerm: stem });
-  index.addAll(sections);
+
+  /* Of each word, of each section that has it: how much it counts there, by BM25+ (Lv and Zhai 2011), parts added up. */
+  function indexed(parts) {
+    const index = new Map();
+    for (const [part, boost] of Object.entries(parts)) {
+      const texts = sections.map((section) => tokenize(section[part])), often = new Map();
+      const sizes = texts.map((words) => new Set(words).size), mean = sizes.reduce((a, b) => a + b, 0) / sizes.length;
+      const within = (map, word) => map.get(word) ?? map.set(word, new Map()).get(word);
+      texts.forEach((words, id) => words.map(stem).filter(Boolean).forEach((word) => {
+        const counts = within(often, word);
+        counts.set(id, (counts.get(id) ?? 0) + 1);
+      }));
+      for (const [word, counts] of often) {
+        const scores = within(index, word), rare = Math.log(1 + (sections.length - counts.size + 0.5) / (counts.size + 0.5));
+        for (const [id, n] of counts) {
+          const dense = 0.5 + (2.2 * n) / (n + 1.2 * (0.3 + (0.7 * sizes[id]) / mean));
+          scores.set(id, (scores.get(id) ?? 0) + boost * rare * dense);
+        }
+      }
+    }
+    return index;
+  }
+
+  /* How many letters change to make one word of another (Levenshtein). */
+  const apart = (one, other) => [...one].reduce((row, a, i) => [...other].reduce((next, b, j) =>
+    [...next, Math.min(row[j] + (a !== b), row[j + 1] + 1, next[j] + 1)], [i + 1]), [...other, ""].map((_, j) => j)).at(-1);
+
+  /* How much a word counts for one that is asked for: itself, what begins with it, what is written almost like it. */
+  function likeness(word, asked, fuzzy) {
+    if (word === asked) return 1;
+    const n = word.length, longer = n - asked.length, most = Math.min(6, Math.round(asked.length * fuzzy));
+    if ((asked.length > 2 || isHan(asked)) && word.startsWith(asked)) return (0.6 * n) / (n + 0.3 * longer);
+    const far = Math.abs(longer) > most ? Infinity : apart(word, asked);
+    return far > most ? 0 : (0.2 * n) / (n + far);
+  }
+
+  /* The sections that have any of the words, or some like them: { id, score, words (that it has), terms (by which) }. */
+  function search(index, words, fuzzy, boost) {
+    const hits = new Map();
+    for (const asked of words)
+      for (const [word, scores] of index) {
+        const weight = likeness(word, asked, fuzzy(asked));
+        for (const [id, score] of weight ? scores : []) {
+          const hit = hits.get(id) ?? { id, score: 0, words: new Set(), terms: new Set() };
+          hit.score += weight * score * boost(sections[id]);
+          hit.words.add(asked);
+          hit.terms.add(word);
+          hits.set(id, hit);
+        }
+      }
+    return [...hits.values()];
+  }
+
+  const index = indexed({ title: 5, page: 1.5, text: 1, code: 0.4 }), names = indexed({ title: 1 });
 
   // The words that are asked for, and the terms by theirs, in any order
   const asked = (words) => [...new Set(words.split(/[\s\p{P}]+/u).map((word) => word.toLowerCase())
@@ -65,19 +116,14 @@
     const stems = [...new Set(tokenize(said).filter((word) => word && !SILENT.has(word)).map(stem))];
     const term = terms.get(asked(words)) ?? terms.get(asked(said));
     const asks = term === undefined && /^what(?:['’]s| is| are)\b|什么是|是什么/i.test(words);
-    const found = index.search(stems.length ? stems.join(" ") : words, {
-      boost: { title: 5, page: 1.5, text: 1, code: 0.4 },
-      boostDocument: (id) => (asks && isTerm(sections[id]) ? 2 : standing(sections[id])),
-      prefix: (term) => term.length > 2 || (term.length === 1 && isHan(term)),
-      fuzzy: (term) => (term.length > 5 ? 0.15 : 0),
-      weights: { prefix: 0.6, fuzzy: 0.2 },
-    });
-    const most = Math.max(0, ...found.map((hit) => hit.queryTerms.length));
-    const kept = found.filter((hit) => hit.queryTerms.length > most / 2);
+    const found = search(index, stems.length ? stems : tokenize(words).map(stem).filter(Boolean),
+      (word) => (word.length > 5 ? 0.15 : 0), (section) => (asks && isTerm(section) ? 2 : standing(section)));
+    const most = Math.max(0, ...found.map((hit) => hit.words.size));
+    const kept = found.filter((hit) => hit.words.size > most / 2);
     const totals = {}, before = {};
     for (const hit of kept) {
       const { address } = sections[hit.id];
-      hit.score *= (hit.queryTerms.length / most) ** 2;
+      hit.score *= hit.words.size ** 3 / most ** 2;
       totals[address] = (totals[address] ?? 0) + hit.score;
     }
     const whole = Math.max(...Object.values(totals));
@@ -90,9 +136,8 @@
   };
 
   // The terms that are written most like it
-  const nearest = (words) => index.search(words, {
-    fields: ["title"], fuzzy: 0.5, filter: ({ id }) => isTerm(sections[id]),
-  }).slice(0, 3);
+  const nearest = (words) => search(names, tokenize(words).map(stem).filter(Boolean), () => 0.5, isTerm)
+    .filter(({ score }) => score).sort((one, other) => other.score - one.score).slice(0, 3);
 
   const escape = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const element = (name, className, text = "") => {
@@ -105,7 +150,7 @@
   // The text around the first hit, each hit marked; of code, the line that holds it
   const excerpt = (section, terms) => {
     const part = (term) => (!isHan(term) ? `(?<![\\p{L}\\p{N}])${escape(term)}\\p{L}*` : term.replace(/^(.)(.)$/, "$1(?=$2)|(?<=$1)$2"));
-    const hit = new RegExp(`(?:${terms.map(part).join("|")})+`, "giu");
+    const hit = new RegExp(`(?:${[...terms].map(part).join("|")})+`, "giu");
     const inText = section.text.search(hit);
     const line = inText < 0 && section.code.split("\n").find((each) => each.search(hit) >= 0);
     let text = line ? line.trim() : section.text;
