@@ -6,7 +6,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
   "microscope-heads.js", "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
-  const { VitExplorer, button, clauses, decoded, files, h, large, note, range, select, sentences, working } = window.vitExplorer;
+  const { VitExplorer, button, clauses, decoded, files, h, note, range, select, sentences, working } = window.vitExplorer;
   const { RECIPES } = window.vitRecipes;
   const ASKS = t("Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
     + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.");
@@ -14,6 +14,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
   const ACTS = { gelu: "GELU", gelu_tanh: "GELU (tanh)", quick_gelu: "QuickGELU", silu: "SiLU" };
   const ASSUMED = { // what no weights tell, in words
     num_heads: ({ num_heads: n }) => tn("{n} head", "{n} heads", n), act: ({ act }) => ACTS[act], norm_eps: ({ norm_eps }) => `ε ${norm_eps}`,
+    mean_std: (_, { recipe }) => t("pictures as of {recipe}", { recipe: t(recipe) }),
     global_pool: ({ global_pool }) => (global_pool === "avg" ? t("the mean is read") : t("CLS is read")),
     img_size: ({ img_size, patch_size }, { side }) => (!side ? t("pictures of {img_size} pixels", { img_size })
       : t("positions of {side} × {side} patches resampled to {n} × {n}", { side, n: img_size / patch_size })),
@@ -160,7 +161,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           config.num_heads, config);
         this.about = ready.config ? t("The book's model {name}: {size}.", { name: file.name, size })
           : t("{file}: {library}'s names, {count} weights, {size}, {classes}, {pixels} pixels; read in {ms} ms.", {
-            file: window.vitPictures.called(file), library, count: large(count), size, pixels: config.img_size,
+            file: window.vitPictures.called(file), library, count: count.toLocaleString("en"), size, pixels: config.img_size,
             classes: K ? t("{n} classes", { n: K.toLocaleString("en") }) : projects ? t("a projection, left out") : t("no head"),
             ms: Math.round(performance.now() - begun) });
         if (assumed.length) this.about = sentences(this.about, t("Assumed, as no config.json says it: {all}.", {
@@ -168,7 +169,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         await this.cook();
       } catch (error) {
         lab.end();
-        if (this.coming !== lab) return;
+        if (this.coming !== lab && this.lab !== lab) return; // another has come meanwhile
         this.coming = null;
         throw new Error(t("{file}: {message}", { file: window.vitPictures.called(file), message: error.message }), { cause: error });
       }

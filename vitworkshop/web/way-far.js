@@ -52,7 +52,7 @@ Promise.all(["vit-way.js", "way-steps.js"].map(window.vit.script)).then(() => cu
       const { state, now: { kind }, asks, isPatch } = this, early = kind === "photo" || kind === "patches";
       if (isPatch) this.last = state.patch;
       const none = state.patch < 0 && !asks && this.model.config.class_token === false;
-      if (asks && state.patch !== -1) this.state = { ...state, patch: -1, other: null };
+      if (asks && state.patch !== -1) this.state = { ...state, patch: -1 };
       else if (!isPatch && (early || none)) this.state = { ...state, patch: this.last };
     }
 
@@ -107,7 +107,7 @@ Promise.all(["vit-way.js", "way-steps.js"].map(window.vit.script)).then(() => cu
     }
 
     async follow() {
-      const { config: { depth, global_pool } } = this.model, called = { map: t("Question"), token_avg: t("CLS and mean"), token_reg: t("Two tokens") }[global_pool];
+      const { config: { depth, global_pool } } = this.model, called = { map: t("Vector"), token_avg: t("CLS and mean"), token_reg: t("Two tokens") }[global_pool];
       for (const stage of this.stages) if (called && (stage.kind === "pool" || stage.l === depth)) stage.name = stage.kind === "pool" ? called : t("Question");
       if (this.picture) return;
       if (this.given.file) await this.own(this.given.file);
