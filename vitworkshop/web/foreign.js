@@ -204,88 +204,95 @@
     return { config, side, lead, assumed, recipe: RECIPES[family] ?? RECIPES[guessed.mean_std] };
   }
 
-  /* The names of a model's weights, and how many numbers each has. */
-  function weightsOf({ config, side, lead }, shape, scaled) {
-    const { depth, embed_dim: D, fc_norm, global_pool, mlp, num_classes: K, patch_size: P, reg_tokens } = config, M = Math.round(D * config.mlp_ratio);
-    const second = !!shape("dist_token"), registers = reg_tokens - second, wanted = {};
-    const layer = (name, I, O) => Object.assign(wanted, { [`${name}.weight`]: I * O, [`${name}.bias`]: O });
-    if (config.class_token) wanted.cls_token = D;
-    if (second) wanted.dist_token = D;
-    if (registers) wanted.reg_token = registers * D;
-    if (config.pos_embed === "learned") wanted.pos_embed = (lead + side ** 2) * D;
+  /* How many numbers each weight of a model has. */
+  function sizesOf({ class_token, depth, embed_dim: D, fc_norm, global_pool, mlp, mlp_ratio, num_classes: K, patch_size: P, pre_norm, reg_tokens }, N) {
+    const M = Math.round(D * mlp_ratio), wide = mlp === "gated" ? 2 * M : M, sizes = { cls_token: D, pos_embed: (1 + N) * D };
+    const layer = (name, I, O) => Object.assign(sizes, { [`${name}.weight`]: I * O, [`${name}.bias`]: O });
+    const blocks = Array.from({ length: depth + (global_pool === "map") }, (_, l) => `blocks.${l}`);
+    if (reg_tokens) sizes.reg_token = reg_tokens * D;
     layer("patch_embed.proj", 3 * P * P, D);
-    if (config.pre_norm) layer("norm_pre", 1, D);
-    const block = (name, wide, scales, ...norms) => {
-      for (const norm of norms) layer(`${name}.${norm}`, 1, D);
+    for (const norm of [...(pre_norm ? ["norm_pre"] : []), fc_norm ? "fc_norm" : "norm", ...blocks.slice(0, depth).map((name) => `${name}.norm1`),
+      ...blocks.map((name) => `${name}.norm2`)]) layer(norm, 1, D);
+    for (const name of blocks)
       for (const [own, I, O] of [["attn.qkv", D, 3 * D], ["attn.proj", D, D], ["mlp.fc1", D, wide], ["mlp.fc2", M, D]]) layer(`${name}.${own}`, I, O);
-      for (const k of scales) wanted[`${name}.ls${k}.gamma`] = D;
-    };
-    for (let l = 0; l < depth; l++) block(`blocks.${l}`, mlp === "gated" ? 2 * M : M, scaled ? [1, 2] : [], "norm1", "norm2");
-    layer(fc_norm ? "fc_norm" : "norm", 1, D);
-    if (global_pool === "map") {
-      block(`blocks.${depth}`, M, [], "norm2");
-      wanted.question = D;
-    }
-    for (const head of K ? ["head", ...(second ? ["head_dist"] : [])] : []) layer(head, global_pool === "token_avg" ? 2 * D : D, K);
-    return wanted;
+    if (blocks[depth]) sizes.question = D;
+    if (K) layer("head", /^token_/.test(global_pool) ? 2 * D : D, K);
+    return sizes;
   }
 
   async function read(file, dialect, told = {}, tick = () => {}) {
-    const tensors = await header(file), scalars = [...tensors].filter(([, { shape }]) => !shape.length).map(([name]) => name);
-    const { library, found, text } = find([...tensors.keys()].filter((name) => !scalars.includes(name)), (name) => tensors.get(name)?.shape, dialect);
+    const tensors = await header(file), shapeOf = (name) => tensors.get(name)?.shape;
+    const { library, found, text } = find([...tensors.keys()].filter((name) => shapeOf(name).length), shapeOf, dialect);
     const depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
-    const bias = tensors.get(found.get("head.bias")), projects = found.has("norm_pre.weight")
-      && (!bias || (await numbers(file, "head.bias", bias)).every((v) => !v)); // CLIP's head leads to what pictures and words share
-    for (const name of projects ? ["proj", "head.weight", "head.bias"] : []) found.delete(name);
-    const shape = (name) => tensors.get(found.get(name))?.shape, count = (name) => shape(name).reduce((a, b) => a * b, 1);
-    const made = configure(Object.assign(shape, { depth }), text, dialect, told), { config, side, lead, assumed } = made;
-    const { embed_dim: D, img_size, patch_size: P, num_heads: h } = config, grid = img_size / P, T = 1 + grid ** 2 + config.reg_tokens;
-    for (const [name, theirs] of [...found]) { // the pooling question is one block more
-      if (!name.startsWith("attn_pool.")) continue;
-      found.delete(name);
-      found.set(name.replace(/^attn_pool\.(latent$|norm\b|mlp\b|)/, (_, own) => ({ latent: "question", norm: `blocks.${depth}.norm2`,
-        mlp: `blocks.${depth}.mlp` })[own] ?? `blocks.${depth}.attn.`), theirs);
-    }
-    const wanted = weightsOf(made, shape, !!shape("blocks.0.ls1.gamma")), has = (name) => found.has(name);
-    /* The names under which the file has a weight, whole or in parts; of biases, which may be missing, only some. */
-    const parts = (name) => {
-      const ways = [[name], ...[["qkv", "q", "k", "v"], ["qkv", "q", "kv"], ["fc1", "fc1_g", "fc1_x"], ["fc1", "fc1_x"]].map(([whole, ...some]) =>
-        some.map((one) => name.replace(whole, one)))];
-      return ways.find((all) => all.every(has)) ?? ways.find((all) => name.endsWith("bias") && all.some(has)) ?? [];
-    };
-    const known = new Set(Object.keys(wanted).flatMap(parts));
-    const left = [...found.keys()].filter((name) => !known.has(name) && !name.endsWith("qkv.bias_mask")
-      && !(name.startsWith("pre_logits.") && !config.num_classes)); // a pooler, which only a head reads
-    const missing = Object.keys(wanted).filter((name) => !parts(name).length && !/(qkv|proj|fc[12]|head)\.bias$/.test(name));
-    if (missing.length || left.length) fail(t("the weights ({library}) are not those of one plain ViT: {why}", { library, why: [
-      missing.length && t("missing: {names}", { names: some(missing) }), left.length && t("left over: {names}", { names: some(left) }),
-    ].filter(Boolean).join(t("; ")) }));
-    const size = (name) => (has(name) ? count(name) : D), sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-    const wrong = Object.keys(wanted).find((name) => parts(name).length && wanted[name] !== sum(parts(name).map(size)));
-    if (wrong) fail(t("{name} has the shape ({shape}), which does not fit the model's other tensors", { name: wrong, shape: shape(parts(wrong)[0]) ?? "" }));
-    const all = sum(Object.values(wanted)), block = 18 * T * D + 2 * h * T * T, needs = 8 * all + 4 * ((depth + 1) * T * (D + h * T) + 2 * block);
+    const get = (name) => numbers(file, name, tensors.get(found.get(name)));
+    const projects = found.has("norm_pre.weight") && !(found.has("head.bias") && (await get("head.bias")).some((v) => v));
+    for (const name of projects ? ["proj", "head.weight", "head.bias"] : []) found.delete(name); // into what pictures and words share
+    const made = configure(Object.assign((name) => shapeOf(found.get(name)), { depth }), text, dialect, told), { config } = made;
+    const { embed_dim: D, img_size, patch_size: P, num_heads: h, reg_tokens, num_classes: K } = config, N = (img_size / P) ** 2, T = 1 + N + reg_tokens;
+    const all = [...found.values()].reduce((sum, name) => sum + shapeOf(name).reduce((a, b) => a * b, 1), 0);
+    const needs = 8 * all + 4 * ((depth + 1) * T * (D + h * T) + 36 * T * D + 4 * h * T * T);
     if (needs > MOST) fail(t("a model of this size needs {size} here, with its {T} tokens; this page takes models up to ViT-B/16", {
       size: gigabytes(needs), T }));
     const weights = {};
     let done = 0, said = 0;
-    for (const name of Object.keys(wanted)) {
-      const names = parts(name), values = [];
-      for (const part of names) values.push(has(part) ? await numbers(file, part, tensors.get(found.get(part))) : new Float32Array(D));
-      if (values.length === 1) [weights[name]] = values;
-      else {
-        weights[name] = new Float32Array(wanted[name]);
-        values.reduce((at, one) => (weights[name].set(one, at), at + one.length), 0);
-      }
-      if (has(`${name}_mask`)) { // DINOv3: keys have no bias
-        const mask = await numbers(file, `${name}_mask`, tensors.get(found.get(`${name}_mask`)));
-        weights[name] = weights[name].map((v, i) => (mask[i] ? v : 0));
-      }
-      done += wanted[name];
+    for (const name of found.keys()) {
+      if (name.startsWith("pre_logits.") && !K) continue; // a pooler, which only a head reads
+      const values = weights[name.replace(/^attn_pool\.(latent$|norm\b|mlp\b|)/, (_, own) => ({ latent: "question", norm: `blocks.${depth}.norm2`,
+        mlp: `blocks.${depth}.mlp` })[own] ?? `blocks.${depth}.attn.`)] = await get(name); // the question is one block more
+      done += values.length;
       if (done - said > all / 20) await tick((said = done) / all);
     }
-    fold(weights);
-    settle(weights, { ...made, grid });
-    return { config, weights, library, count: all, assumed, side: side || 0, projects, recipe: made.recipe };
+    const scales = Array.from({ length: 2 * depth }, (_, i) => `blocks.${i >> 1}.ls${1 + (i % 2)}.gamma`), unscaled = scales.filter((name) => !weights[name]);
+    join(weights, made, N);
+    const sizes = sizesOf(config, N), missing = unscaled.length < scales.length ? unscaled : []; // all LayerScale, or none
+    missing.push(...Object.keys(sizes).filter((name) => !weights[name] && !/(qkv|proj|fc[12]|head)\.bias$/.test(name)));
+    const left = Object.keys(weights).filter((name) => !(name in sizes)), wrong = Object.keys(sizes).find((name) => weights[name] && weights[name].length !== sizes[name]);
+    if (missing.length || left.length) fail(t("the weights ({library}) are not those of one plain ViT: {why}", { library, why: [
+      missing.length && t("missing: {names}", { names: some(missing) }), left.length && t("left over: {names}", { names: some(left) }),
+    ].filter(Boolean).join(t("; ")) }));
+    if (wrong) fail(t("{name} has {n} numbers, which does not fit the model's other tensors", { name: wrong, n: weights[wrong].length }));
+    return { config, weights, library, count: all, projects, ...made };
+  }
+
+  /* What other libraries keep apart in one, as joined.py does it, in place; positions of the model's grid; LayerScale in the layer
+     before it. */
+  function join(weights, { config, side, lead }, N) {
+    const { embed_dim: D } = config, { dist_token: second, pos_embed: table = [] } = weights;
+    const take = (name) => {
+      const values = weights[name];
+      delete weights[name];
+      return values;
+    };
+    const put = (name, parts) => {
+      weights[name] = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+      parts.reduce((at, one) => (weights[name].set(one, at), at + one.length), 0);
+    };
+    for (const name of Object.keys(weights)) {
+      const kept = name.endsWith("qkv.bias_mask") && take(name), whole = name.slice(0, -5);
+      if (kept) weights[whole] = weights[whole].map((v, i) => (kept[i] ? v : 0)); // DINOv3: keys have no bias
+    }
+    for (const name of Object.keys(weights)) {
+      const parts = /\.q\./.test(name) ? (weights[name.replace(".q.", ".kv.")] ? [".q.", ".kv."] : [".q.", ".k.", ".v."])
+        : /fc1_x/.test(name) ? ["fc1_g", "fc1_x"] : [], [first] = parts.slice(-1);
+      if (parts.length) put(name.replace(/\.q\./, ".qkv.").replace("fc1_x", "fc1"), parts.map((part) => take(name.replace(parts[0] === "fc1_g" ? first : ".q.", part))
+        ?? new Float32Array(part === ".k." ? D : 0)));
+    }
+    const places = side * side * D, own = table.length - places, patches = table.length ? table.subarray(own) : new Float32Array(N * D);
+    put("pos_embed", [own > 0 ? table.subarray(0, D) : new Float32Array(D), table.length && N * D !== places ? resampled(patches, side, Math.sqrt(N), D) : patches]);
+    weights.cls_token ??= new Float32Array(D);
+    if (second) {
+      weights.reg_token = take("dist_token").map((v, i) => v + (lead > 1 ? table[D + i] : 0));
+      const { "head.weight": W, "head.bias": b } = weights, [V, c] = ["weight", "bias"].map((part) => take(`head_dist.${part}`));
+      if (V) weights["head.weight"] = Float32Array.from({ length: 2 * W.length }, (_, i) => (i % (2 * D) < D ? W : V)[Math.floor(i / (2 * D)) * D + (i % D)] / 2);
+      if (c) weights["head.bias"] = b.map((v, k) => (v + c[k]) / 2);
+    }
+    for (const name of Object.keys(weights)) {
+      const [, block, k] = name.match(/^(.+)\.ls([12])\.gamma$/) ?? [], gamma = k && take(name);
+      for (const part of k ? ["weight", "bias"] : []) {
+        const values = weights[`${block}.${k === "1" ? "attn.proj" : "mlp.fc2"}.${part}`] ?? [], row = values.length / D;
+        for (let i = 0; i < values.length; i++) values[i] *= gamma[Math.floor(i / row)];
+      }
+    }
   }
 
   /* Positions of n x n places read at m x m: bicubic and antialiased, as torch has it. (n * n, D) -> (m * m, D). */
@@ -307,35 +314,6 @@
     const rows = along(table, n * D), out = new Float32Array(m * m * D);
     for (let i = 0; i < m; i++) out.set(along(rows.subarray(i * n * D, (i + 1) * n * D), D), i * m * D);
     return out;
-  }
-
-  /* What vit.js expects: a place for CLS, positions of its grid, DeiT's second token as a register. */
-  function settle(weights, { config, side, lead, grid }) {
-    const { embed_dim: D } = config, { dist_token: second, pos_embed: table = new Float32Array(0) } = weights;
-    weights.cls_token ??= new Float32Array(D);
-    weights.pos_embed = new Float32Array((1 + grid ** 2) * D);
-    if (lead) weights.pos_embed.set(table.subarray(0, D));
-    if (config.pos_embed === "learned") weights.pos_embed.set(side === grid ? table.subarray(lead * D) : resampled(table.subarray(lead * D), side, grid, D), D);
-    if (second) {
-      weights.reg_token = lead > 1 ? second.map((v, i) => v + table[D + i]) : second;
-      const { "head.weight": W, "head_dist.weight": V } = weights, { "head.bias": b, "head_dist.bias": c } = weights;
-      if (W) weights["head.weight"] = Float32Array.from({ length: 2 * W.length }, (_, i) => (i % (2 * D) < D ? W : V)[Math.floor(i / (2 * D)) * D + (i % D)] / 2);
-      if (b) weights["head.bias"] = b.map((v, k) => (v + c[k]) / 2);
-    }
-    for (const name of ["dist_token", "head_dist.weight", "head_dist.bias"]) delete weights[name];
-  }
-
-  /* LayerScale, a factor for each number that a layer puts out, goes into the layer, which then gives the same. */
-  function fold(weights) {
-    for (const [name, gamma] of Object.entries(weights)) {
-      const [, block, k] = name.match(/^(.+)\.ls([12])\.gamma$/) ?? [];
-      if (!k) continue;
-      for (const part of ["weight", "bias"]) {
-        const values = weights[`${block}.${k === "1" ? "attn.proj" : "mlp.fc2"}.${part}`] ?? [], row = values.length / gamma.length;
-        for (let i = 0; i < values.length; i++) values[i] *= gamma[Math.floor(i / row)];
-      }
-      delete weights[name];
-    }
   }
 
   root.vitForeign = { read, tell };

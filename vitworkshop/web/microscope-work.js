@@ -110,9 +110,9 @@
     }
 
     /* Deletion (Petsiuk et al. 2018) by the picture's maps, beside orders that know nothing of the picture or of the
-       model; and heads and tokens that make a map say little. Without a head: the cosine with the picture's vector. */
+       model. Without a head: the cosine with the picture's vector. */
     jobs.trust = async ({ pixels, other, blind }, tick) => {
-      const { K, L, N, T, h } = sizes(), steps = 8;
+      const { K, L, N, T } = sizes(), steps = 8;
       let vector, done = 0;
       const total = 1 + (steps - 1) * (3 + Object.keys(blind).length);
       const go = (x, options) => pass(x, options, () => tick(done / total), (some) => { vector = some.pool ?? vector; });
@@ -131,21 +131,7 @@
         points.push(none);
         curves[name] = { points, area: points.reduce((sum, p, i) => sum + (i % steps ? p : p / 2), 0) / steps };
       }
-      const even = [], sinks = [];
-      for (let l = 0; l < L; l++)
-        for (let head = 0; head < h; head++) {
-          const rows = l < L - 1 ? [...Array(T).keys()] : model.readers(), share = new Float32Array(T);
-          let spread = 0;
-          for (const t of rows) {
-            const row = attention.subarray(((l * h + head) * T + t) * T, ((l * h + head) * T + t + 1) * T);
-            spread += Math.exp(row.reduce((sum, w) => sum - (w > 0 ? w * Math.log(w) : 0), 0)) / T / rows.length;
-            row.forEach((w, s) => { share[s] += w / rows.length; });
-          }
-          if (spread > 0.8) even.push([l, head]);
-          const most = share.indexOf(Math.max(...share));
-          if (share[most] > 0.5) sinks.push([l, head, most]);
-        }
-      return { curves, even, sinks, k, unread: T - model.readers().length, maps: ours };
+      return { curves, k, unread: T - model.readers().length, maps: ours };
     };
 
     root.onmessage = async ({ data: { id, job, stop, ...what } }) => {

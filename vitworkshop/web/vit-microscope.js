@@ -3,10 +3,10 @@
    Files are dropped or chosen: weights (foreign.js), config.json, a picture. A worker reads and computes; for each model
    there is a new one, and a new <vit-way-far> that shows what it holds. */
 Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "recipes.js", "dialect.js", "microscope-work.js",
-  "microscope-heads.js", "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
+  "rankings.js", "heads.js", "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
-  const { VitExplorer, button, clauses, decoded, files, h, note, range, select, sentences, working } = window.vitExplorer;
+  const { VitExplorer, button, clauses, decoded, files, h, note, range, select, sentences, title, working } = window.vitExplorer;
   const { RECIPES } = window.vitRecipes;
   const ASKS = t("Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
     + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.");
@@ -57,6 +57,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       [role="status"] { font-weight: 600; min-height: 1.45em; }
       .wrong { color: var(--warm); }
       .trust { margin-top: 1.2rem; }
+      .scroll { overflow-x: auto; }
       .figures { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 0.6rem; }
       .figures figure { flex: 1 1 8rem; margin: 0; max-width: 10rem; }
       .figures .plot { flex: 1 1 18rem; }
@@ -147,6 +148,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           .map((k) => h("option", { value: String(k), selected: k === config.num_heads }, String(k))));
         this.pools.selectedIndex = Number(config.global_pool === "avg");
         this.acts.value = config.act;
+        this.pools.parentNode.hidden = !/^(token|avg)$/.test(config.global_pool);
         for (const [name, one] of Object.entries({ num_heads: this.heads, global_pool: this.pools, act: this.acts }))
           one.disabled = !(assumed.includes(name) || (told.asked && name in told)); // what the files say is not asked
         const theirs = { transformers: "transformers: ViT", torchvision: "torchvision: ViT" }[library];
@@ -188,12 +190,29 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
           if (!text) heads.draw();
           if (this.stopper.disabled) this.drawn();
         } };
-      const trust = window.vitTrust(this), heads = window.vitHeads(this);
+      const trust = window.vitTrust(this), heads = this.allHeads();
       for (const old of [this.way, this.maps, this.trust]) old?.remove();
       this.view.append(way, heads.node, trust);
       Object.assign(this, { trust, maps: heads.node });
       this.way = way;
       await drawn;
+    }
+
+    /* The picture of all heads, and who asks in it. */
+    allHeads() {
+      const { lab, model: { config: { class_token, depth, reg_tokens = 0 }, L } } = this, heads = window.vitHeads(() => this.way);
+      const first = class_token !== false ? "CLS" : L > depth && t("the question"), option = (value, name) => h("option", { value }, name);
+      const asker = h("select", { "aria-label": t("Who asks"), onchange: () => draw() }, first ? option("0", first) : [], option("", t("the followed token")),
+        range(reg_tokens).map((r) => option(String(r + 1), t("register {r}", { r }))));
+      let seen;
+      const draw = async () => {
+        const { N, has, picture, state } = this.way, one = asker.value, token = one === "" ? 1 + state.patch : Number(one) && N + Number(one);
+        const asked = `${picture} ${has} ${token}`, made = asked === seen ? null : lab.ask("heads", { t: token }).catch(() => null); // another model has come
+        seen = asked;
+        this.read = (await made) ?? this.read;
+        if (seen === asked && this.read) heads.show(this.read);
+      };
+      return { draw, node: h("div", { class: "trust" }, title(t("All heads")), h("div", { class: "row" }, t("Who asks"), asker), heads.node) };
     }
 
     /* Something that no file of weights tells, told by the reader. */
