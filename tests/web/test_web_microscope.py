@@ -29,13 +29,14 @@ GAMMAS = {
 }
 FLAT["LayerScale"] = ("timm", lambda model: model.state_dict() | GAMMAS)
 RARE = """layers.0._orig_mod.norm.weight embeddings.mask_token blocks.3.3.norm1.weight pooler.dense.bias
-blocks.0.attn.rel_pos freqs_cos blocks.0.attn.q_norm.weight patch_embed.norm.bias patch_embed.backbone.0.bias MAPHead_0.probe
-pooler.layernorm.bias qkv.lora_A layers.0.blocks.0.norm1.bias storage_tokens embeddings.distillation_token
-embeddings.position_embedding.weight embeddings.patch_embedding.weight transformer.resblocks.0.ln_1.bias head.probe
-head.attention.in_proj_bias head.attention.out_proj.bias head.layernorm.bias head.mlp.fc1.bias blocks.0.attn.in_proj_bias
-blocks.0.self_attn.q_proj.bias blocks.0.attn.q_bias blocks.0.self_attn.out_proj.bias blocks.0.mlp.c_fc.bias
-blocks.0.mlp.w3.bias blocks.0.mlp.w1.bias blocks.0.mlp.up_proj.bias blocks.0.gamma_1 ln_pre.bias ln_post.bias
-cls_classifier.bias distillation_classifier.bias""".split()
+blocks.0.attn.rel_pos freqs_cos blocks.0.attn.q_norm.weight patch_embed.norm.bias
+patch_embed.backbone.0.bias MAPHead_0.probe pooler.layernorm.bias qkv.lora_A layers.0.blocks.0.norm1.bias
+storage_tokens embeddings.distillation_token embeddings.position_embedding.weight
+embeddings.patch_embedding.weight transformer.resblocks.0.ln_1.bias head.probe head.attention.in_proj_bias
+head.attention.out_proj.bias head.layernorm.bias head.mlp.fc1.bias blocks.0.attn.in_proj_bias
+blocks.0.self_attn.q_proj.bias blocks.0.attn.q_bias blocks.0.self_attn.out_proj.bias
+blocks.0.mlp.c_fc.bias blocks.0.mlp.w3.bias blocks.0.mlp.w1.bias blocks.0.mlp.up_proj.bias
+blocks.0.gamma_1 ln_pre.bias ln_post.bias cls_classifier.bias distillation_classifier.bias""".split()
 HOSTILE = "<img src=x onerror=alert(1)>"
 ROWS = """(async () => {
     const {n} = e.way, some = [0, n, n * n - 1];
@@ -43,11 +44,12 @@ ROWS = """(async () => {
     return (await e.way.given.ask("rows", {keys})).map((row, i) => [...keys[i], [...row]]);
 })()"""
 OPENED = """(async () => {
-    const {D, L, T, heads} = e.way, some = n => Math.floor(Math.random() * n), found = [];
-    const own = ["attn.qkv", "attn.turned", "attn.scores", "attn.weights", "attn.mixed", "mid", "mlp.act", "mlp.fc2"];
+    const {D, L, T, heads} = e.way, some = n => Math.floor(Math.random() * n);
+    const found = [], own = ["attn.qkv", "attn.turned", "attn.scores", "attn.weights", "attn.mixed", "mid", "mlp.act", "mlp.fc2"];
     for (const name of ["embed", "placed", "norm", "pool", "head", ...own.map(one => `blocks.${some(L)}.${one}`)]) {
         const wide = /scores|weights/.test(name) ? T : name === "head" ? e.model.classes.length : D;
-        const at = [name, /pool|head/.test(name) ? 0 : some(T), some(wide), /scores|weights/.test(name) ? some(heads) : 0];
+        const isMap = /scores|weights/.test(name);
+        const at = [name, /pool|head/.test(name) ? 0 : some(T), some(wide), isMap ? some(heads) : 0];
         try {
             const {value, terms, plus} = await e.way.given.ask("opened", {at, options: {}});
             const total = terms.reduce((sum, {a, b}) => sum + a * b, 0) + plus.reduce((sum, one) => sum + one.value, 0);
@@ -405,8 +407,9 @@ def test_all_heads_are_shown_of_any_token_that_asks(tab, tmp_path):
     flat, spotted = torch.full((2, 17), 1 / 17), torch.full((2, 17), 0.01)
     spotted[:, 4], norms = 0.8, torch.ones(2, 17)
     norms[:, 4] = 9
-    drawn = "window.vitHeads(() => e.way)"
-    shown = f"(e.view.append((e.drawn = {drawn}).node), e.drawn.show({{maps: Float32Array.from(a[0]), norms: Float32Array.from(a[1])}}), e.drawn.node.querySelector('p:not(.note)').textContent)"
+    shown = """(e.view.append((e.drawn = window.vitHeads(() => e.way)).node),
+        e.drawn.show({maps: Float32Array.from(a[0]), norms: Float32Array.from(a[1])}),
+        e.drawn.node.querySelector('p:not(.note)').textContent)"""
     args = [one.flatten().tolist() for one in (flat, spotted, norms)]
     assert "Flat: nearly all" in run(tab, shown, args[0], args[2])
     assert "Spotted: 1 patches" in run(tab, shown, args[1], args[2])

@@ -57,7 +57,7 @@ Promise.all(["rankings.js", "heads.js"].map(window.vit.script)).then(() => {
       this.maps.show({ maps });
       this.grid.cells.forEach((cell, i) => setPressed(cell, 1 + i === query));
       setPressed(this.cls, query === 0);
-      this.verdict.textContent = t("{who} asks.", { who: query ? t("The patch at {name}", { name: place(query - 1, n) }) : "CLS" });
+      this.verdict.textContent = t("Who asks: {who}.", { who: query ? t("the patch at {name}", { name: place(query - 1, n) }) : "CLS" });
       this.say(this.verdict.textContent);
     }
   }
