@@ -45,7 +45,8 @@ ROWS = """(async () => {
 })()"""
 OPENED = """(async () => {
     const {D, L, T, heads} = e.way, some = n => Math.floor(Math.random() * n);
-    const found = [], own = ["attn.qkv", "attn.turned", "attn.scores", "attn.weights", "attn.mixed", "mid", "mlp.act", "mlp.fc2"];
+    const found = [], own = ["attn.qkv", "attn.turned", "attn.scores", "attn.weights", "attn.mixed", "mid", "mlp.act",
+        "mlp.fc2"];
     for (const name of ["embed", "placed", "norm", "pool", "head", ...own.map(one => `blocks.${some(L)}.${one}`)]) {
         const wide = /scores|weights/.test(name) ? T : name === "head" ? e.model.classes.length : D;
         const isMap = /scores|weights/.test(name);

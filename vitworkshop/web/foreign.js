@@ -1,6 +1,6 @@
 /* A .safetensors file as a model for vit.js, whoever made it: `vitForeign.read(file, dialect, told, tick)`.
 
-   Names are read as vitlib/weights/foreign.py reads them: `dialect` is its table, as data. Nothing in such a file can
+   Names are read as vitlib/weights reads them (names.py, families.py, joined.py): `dialect` is its tables, as data. Nothing in such a file can
    run: 8 bytes of length, a header in JSON, numbers; every promise of the header is checked. A tensor is read at a time,
    so that no more than the weights stands in memory. `told` is what no file of weights tells; see `tell`. */
 (function foreign(root) {

@@ -1,13 +1,13 @@
 /* All heads of a model side by side in one picture: what one token reads of the patches in each block; below it the chosen
    map, and how long the tokens are that it reads, if that is known.
 
-   `vitHeads(view)` gives { node, show }: view() is the explorer, with its N, n, T, L, heads and `shown`; show({ maps (L, h, T),
+   `vitHeads(view)` gives { node, big, show }, big being the chosen map: view() is the explorer, with its N, n, T, L, heads and `shown`; show({ maps (L, h, T),
    norms (L, T) }) draws. */
 (() => {
   "use strict";
 
-  const { h, note, onArrows, paint, pair, percent, pointer, range, sentences, squares } = window.vitExplorer;
-  const GAP = 5, LEFT = 22, TOP = 14, BELOW = 12; // pixels: between maps, for the blocks' and heads' numbers, below a map
+  const { h, note, onArrows, paint, percent, pointer, range, sentences, squares } = window.vitExplorer;
+  const GAP = 5, LEFT = 22, TOP = 14, BELOW = 16; // pixels: between maps, for the blocks' and heads' numbers, below a map
   const FLAT = 0.8, LONG = 2; // share of all patches in effect; times the median length
 
   /* How many patches are read in effect: e to the entropy of their shares. */
@@ -18,9 +18,11 @@
 
   window.vitHeads = (view) => {
     const picture = h("canvas", { tabindex: "0", role: "img" }), large = h("canvas"), lengths = h("canvas"), says = h("p");
+    const [big, theirs] = [[t("What it reads: the larger a square, the more"), large], [t("How long each patch's token is there"), lengths]]
+      .map(([what, canvas]) => h("div", {}, note(what), canvas));
     const node = h("div", {}, note(t("All heads side by side: a row a block, a column a head. Each map has a scale of its own, from zero; below it "
       + "stands how many patches are read in effect. Press one, or walk with the arrow keys.")), h("div", { class: "scroll" }, picture), says,
-    pair([note(t("What it reads: the larger a square, the more")), large], [note(t("How long each patch's token is there")), lengths]));
+    h("div", { class: "sides" }, big, theirs));
     let found, chosen; // chosen: [block, head]
 
     const row = ([l, head]) => found.maps.subarray((l * view().heads + head) * view().T, (l * view().heads + head + 1) * view().T);
@@ -43,7 +45,7 @@
         context.fillStyle = ink;
         if (!line) context.fillText(String(head), x, TOP - 4);
         if (!head) context.fillText(String(l), 2, y + side / 2);
-        context.fillText(effect(weights).toFixed(0), x, y + side + BELOW - 2);
+        context.fillText(effect(weights).toFixed(0), x, y + side + 13);
         context.fillStyle = accent;
         weights.forEach((w, i) => {
           context.globalAlpha = 0.04 + (0.96 * w) / most;
@@ -75,7 +77,7 @@
       const share = sum(spots.map((i) => weights[i]));
       drawAll();
       squares(large, view(), Array.from(weights, (w) => w / most), { picture: photo });
-      lengths.parentNode.parentNode.hidden = !long.length;
+      theirs.hidden = !long.length;
       if (long.length) squares(lengths, view(), Array.from(long, (v) => v / Math.max(...long)), { picture: photo });
       says.textContent = sentences(
         t("Block {l}, head {head}: {few} of {N} patches make up half of what it reads of them, {effect} are read in effect; the most that one gets is {most}.", {
@@ -95,6 +97,6 @@
       if (!chosen || chosen[0] >= L || chosen[1] >= view().heads || !reads(chosen)) chosen = [range(L).findLast((l) => reads([l, 0])) ?? L - 1, 0];
       draw();
     }
-    return { node, show };
+    return { node, big, show };
   };
 })();

@@ -31,7 +31,7 @@ Promise.all(["rankings.js", "heads.js"].map(window.vit.script)).then(() => {
       this.maps = window.vitHeads(() => this);
       this.view.append(picker, this.verdict,
         sides([note(t("Who asks: hover, press to keep, or walk with the arrow keys")), this.grid.node, readsCls ? h("div", { class: "row cls" }, this.cls) : []].flat(),
-          [note(t("Its answer")), this.answer.node, this.told]), this.maps.node);
+          [this.maps.big]), this.maps.node, note(t("Its answer")), this.answer.node, this.told);
       const first = this.firstPicture;
       this.show(first, sample(first));
     }

@@ -13,7 +13,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
 
   const ACTS = { gelu: "GELU", gelu_tanh: "GELU (tanh)", quick_gelu: "QuickGELU", silu: "SiLU" };
   const ASSUMED = { // what no weights tell, in words
-    num_heads: ({ num_heads: n }) => tn("{n} head", "{n} heads", n), act: ({ act }) => ACTS[act], norm_eps: ({ norm_eps }) => `ε ${norm_eps}`,
+    num_heads: ({ num_heads: n }) => tn("{n} head", "{n} heads", n), act: ({ act }) => ACTS[act], norm_eps: ({ norm_eps }) => `ε ${norm_eps.toExponential()}`,
     mean_std: (_, { recipe }) => t("pictures as of {recipe}", { recipe: t(recipe) }),
     global_pool: ({ global_pool }) => (global_pool === "avg" ? t("the mean is read") : t("CLS is read")),
     img_size: ({ img_size, patch_size }, { side }) => (!side ? t("pictures of {img_size} pixels", { img_size })
