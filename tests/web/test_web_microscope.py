@@ -1,6 +1,7 @@
 """A reader's own ViT in the page: every name and number as Python's, what is no such file refused, nothing sent."""
 
 import json
+import os
 import re
 import struct
 
@@ -13,8 +14,9 @@ from safetensors.torch import save, save_file
 from web_pages import explorer, page, run
 
 import vitlib as vl
+from tests.weights.test_today import OF_TIMM, SMALL, noisy
 from tests.weights.test_weights import FOREIGN, MAKERS, lively, replace
-from vitlib.weights import foreign
+from vitlib.weights import names as known
 
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "microscope")]
 FLAT = {
@@ -26,15 +28,38 @@ GAMMAS = {
     f"blocks.{l}.ls{k}.gamma": torch.arange(1, 25) / 16 for l in (0, 1) for k in (1, 2)
 }
 FLAT["LayerScale"] = ("timm", lambda model: model.state_dict() | GAMMAS)
-RARE = """layers.0._orig_mod.norm.weight embeddings.mask_token blocks.3.3.norm1.weight head_dist.bias reg_token
-encoder.layer.0.layer_scale1.lambda1 pooler.dense.bias blocks.0.attn.rel_pos rope.freqs mlp.w12.weight decoder.0.bias
-blocks.0.gamma_1 blocks.0.attn.q_bias blocks.0.attn.q_norm.weight patch_embed.backbone.0.bias attn_pool.q norm_pre.bias
-fc_norm.bias qkv.lora_A layers.0.blocks.0.norm1.bias""".split()
+RARE = """layers.0._orig_mod.norm.weight embeddings.mask_token blocks.3.3.norm1.weight pooler.dense.bias
+blocks.0.attn.rel_pos freqs_cos blocks.0.attn.q_norm.weight patch_embed.norm.bias
+patch_embed.backbone.0.bias MAPHead_0.probe pooler.layernorm.bias qkv.lora_A layers.0.blocks.0.norm1.bias
+storage_tokens embeddings.distillation_token embeddings.position_embedding.weight
+embeddings.patch_embedding.weight transformer.resblocks.0.ln_1.bias head.probe head.attention.in_proj_bias
+head.attention.out_proj.bias head.layernorm.bias head.mlp.fc1.bias blocks.0.attn.in_proj_bias
+blocks.0.self_attn.q_proj.bias blocks.0.attn.q_bias blocks.0.self_attn.out_proj.bias
+blocks.0.mlp.c_fc.bias blocks.0.mlp.w3.bias blocks.0.mlp.w1.bias blocks.0.mlp.up_proj.bias
+blocks.0.gamma_1 ln_pre.bias ln_post.bias cls_classifier.bias distillation_classifier.bias""".split()
 HOSTILE = "<img src=x onerror=alert(1)>"
 ROWS = """(async () => {
     const {n} = e.way, some = [0, n, n * n - 1];
     const keys = a[0].flatMap(name => /pool|head/.test(name) ? [[name, 0]] : some.map(t => [name, t]));
     return (await e.way.given.ask("rows", {keys})).map((row, i) => [...keys[i], [...row]]);
+})()"""
+OPENED = """(async () => {
+    const {D, L, T, heads} = e.way, some = n => Math.floor(Math.random() * n);
+    const found = [], own = ["attn.qkv", "attn.turned", "attn.scores", "attn.weights", "attn.mixed", "mid", "mlp.act",
+        "mlp.fc2"];
+    for (const name of ["embed", "placed", "norm", "pool", "head", ...own.map(one => `blocks.${some(L)}.${one}`)]) {
+        const wide = /scores|weights/.test(name) ? T : name === "head" ? e.model.classes.length : D;
+        const isMap = /scores|weights/.test(name);
+        const at = [name, /pool|head/.test(name) ? 0 : some(T), some(wide), isMap ? some(heads) : 0];
+        try {
+            const {value, terms, plus} = await e.way.given.ask("opened", {at, options: {}});
+            const total = terms.reduce((sum, {a, b}) => sum + a * b, 0) + plus.reduce((sum, one) => sum + one.value, 0);
+            if (Number.isFinite(value)) found.push([value, total]);
+        } catch (error) {
+            if (!/turned|placed/.test(name)) throw error;
+        }
+    }
+    return found;
 })()"""
 DONE = """() => { const e = document.querySelector('vit-microscope'), says = e.said.textContent;
     return says && (e.said.classList.contains('wrong') || says === e.about); }"""
@@ -101,10 +126,11 @@ def test_thirty_files_load_as_in_python_or_are_refused(tab, tmp_path, kind, dtyp
         f"model.safetensors: {library}'s names, " in says
         and "3 heads, 5 classes, 16 pixels" in says
     )
-    vl.load_weights(
-        theirs, state, norm_eps=1e-12 if library == "transformers" else None
-    )
-    check_numbers(tab, theirs)
+    eps = run(tab, "e.model.config.norm_eps")
+    assert eps == (1e-12 if library == "transformers" else 1e-6)
+    ours = vl.VisionTransformer(replace(FOREIGN, norm_eps=eps)).eval()
+    vl.load_weights(ours, state)
+    check_numbers(tab, ours)
 
 
 def test_the_exported_names_are_pythons(tab):
@@ -116,9 +142,9 @@ def test_the_exported_names_are_pythons(tab):
 
     def of(name):
         found = [
-            part for pattern, part in foreign.ABSENT.items() if re.search(pattern, name)
+            part for pattern, part in known.ABSENT.items() if re.search(pattern, name)
         ]
-        for pattern, new in foreign.NAMES.items():
+        for pattern, new in known.NAMES.items():
             used.update([pattern] if re.search(pattern, name) else [], found)
             name = re.sub(pattern, new, name)
         return [name, found]
@@ -126,7 +152,7 @@ def test_the_exported_names_are_pythons(tab):
     code = """a[0].map(name => [vitDialect.names.reduce((one, [mark, to]) => one.replace(RegExp(mark, "g"), to), name),
         vitDialect.absent.filter(([mark]) => RegExp(mark).test(name)).map(([, part]) => part)])"""
     assert run(tab, code, names) == [of(name) for name in names]
-    assert used == {*foreign.NAMES, *foreign.ABSENT.values()}
+    assert used == {*known.NAMES, *known.ABSENT.values()}
     ours = {name for name in lively().state_dict() if not name.startswith("head.")}
     assert ours <= {of(name)[0] for name in FLAT["torchvision"][1](lively())}
 
@@ -199,9 +225,6 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
         )
 
     one = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
-    large = vl.VisionTransformer(
-        vl.ViTConfig(embed_dim=8, depth=2, num_heads=2, img_size=384)
-    ).state_dict()
     return {
         "empty": (b"", "it is empty"),
         "text": (b"weights" * 9, "it is no .safetensors file"),
@@ -218,16 +241,18 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
             made({**one, "shape": [2**40], "data_offsets": [0, 2**42]}),
             "lies outside the file",
         ),
-        "overlap": (made(one, one), "its tensors overlap"),
         "sizes": (made({**one, "shape": [3]}), "has not the bytes of its shape"),
         "NaN": (
             other(**{"norm.bias": torch.full((24,), torch.nan)}),
             "norm.bias holds NaN",
         ),
-        "registers": (other(reg_token=torch.ones(1, 4, 24)), "a model with registers"),
-        "distilled": (
+        "BEiT": (
+            other(**{"blocks.0.attn.rel_pos_h": torch.ones(7, 8)}),
+            "a model with relative positions of another kind",
+        ),
+        "second token": (
             other(dist_token=torch.ones(1, 1, 24)),
-            "a model with a distillation token",
+            "expected positions of a square of patches, got 17",
         ),
         "LayerScale": (
             other(**{"blocks.0.ls1.gamma": torch.ones(24)}),
@@ -238,7 +263,6 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
             f"got {HOSTILE}",
         ),
         "missing": (other(**{"norm.bias": None}), "missing: norm.bias"),
-        "huge": (save(large), "a model of this size needs"),
         "list.json": (b"[]", "expected an object"),
         "heads.json": (
             b'{"num_heads": 1.5}',
@@ -246,8 +270,8 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
         ),
         "epsilon.json": (b'{"layer_norm_eps": -1}', "a number above 0, got -1"),
         "pool.json": (
-            b'{"global_pool": "map"}',
-            'token (CLS) or avg (the mean), got "map"',
+            b'{"global_pool": "max"}',
+            'token (CLS), avg (the mean) or map (a question), got "max"',
         ),
         "zero.json": (
             b'{"mean": [0, 0, 0], "std": [1, 0, 1]}',
@@ -283,8 +307,8 @@ def test_odd_files_are_refused_in_a_sentence_and_the_page_goes_on(tab, tmp_path)
     )
 
 
-def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_path):
-    """The areas are those of `vl.deletion_curve`; the report opens by itself."""
+def test_a_pass_can_be_stopped_and_trust_is_measured(tab, tmp_path):
+    """The areas are those of `vl.deletion_curve`."""
     model = lively(replace(FOREIGN, num_heads=1, depth=12))  # deep enough to be stopped
     save_file(model.state_dict(), tmp_path / "model.safetensors")
     give(tab, tmp_path / "model.safetensors")
@@ -292,9 +316,7 @@ def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_
     tab.get_by_text("Stopped.").wait_for()
     run(tab, "e.way.set({ painted: [] })")
     tab.get_by_role("button", name="Measure").click()
-    with tab.expect_download() as report:
-        tab.get_by_role("button", name="Save as one HTML file").click()
-    report.value.save_as(tmp_path / "report.html")
+    tab.get_by_text("The three random orders differ by").wait_for()
     x = torch.tensor(run(tab, "[...e.way.wanted.pixels]")).view(1, 3, 16, 16)
     rows = run(
         tab,
@@ -313,10 +335,83 @@ def test_a_pass_can_be_stopped_and_trust_is_measured_and_kept(tab, browser, tmp_
     tab.get_by_role("button", name="Measure").click()
     run(tab, "(e.way.take(e.way.bytes, 'astronaut'), 1)")
     tab.get_by_text("model.safetensors, rocket. Its answer: ").wait_for()
-    alone = browser.new_page()
-    alone.goto((tmp_path / "report.html").as_uri())
-    assert (
-        alone.locator("tbody tr").count() == len(rows)
-        and alone.locator("script").count() == 0
-    )
-    alone.close()
+
+
+def test_a_model_too_large_is_refused_before_it_is_read(tab, tmp_path):
+    """By the sizes that its header names."""
+    sizes = {"patch_embed.proj.weight": [16384, 3, 16, 16], "cls_token": [1, 1, 16384]}
+    sizes |= {f"blocks.0.mlp.fc{k}.weight": [16384, 16384] for k in (1, 2)}
+    sizes |= {"pos_embed": [1, 197, 16384]}
+    end, header = 0, {}
+    for name, shape in sizes.items():
+        begin, end = end, end + 4 * int(np.prod(shape))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    path = tmp_path / "large.safetensors"
+    path.write_bytes(struct.pack("<Q", len(text)) + text)
+    os.truncate(path, 8 + len(text) + end)  # a hole: it takes no room
+    assert "a model of this size needs 4." in give(tab, path)
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("family", OF_TIMM)
+def test_the_families_of_today_answer_as_in_python(tab, tmp_path, timm, family):
+    """Their last tokens and their answer; numbers of every part are the sums that they open into."""
+    name, made, said = OF_TIMM[family]
+    theirs = noisy(timm.create_model(name, **SMALL, **made))
+    file = tmp_path / "x.safetensors"
+    save_file({k: v.contiguous() for k, v in theirs.state_dict().items()}, file)
+    (tmp_path / "config.json").write_text(json.dumps({"_": 0} | said))
+    says = give(tab, file, tmp_path / "config.json")
+    ours, card = vl.load_pretrained(file, mean_std="half", **said)
+    cfg = ours.cfg
+    assert f"{cfg.num_heads} heads" in says.partition("Assumed")[2]
+    assert ("CLS is read" in says) == (card["assumed"].get("global_pool") == "token")
+    x = torch.tensor(run(tab, "[...e.way.wanted.pixels]"))
+    x = x.view(1, 3, *cfg.image_shape)
+    with torch.no_grad():
+        tokens, answer = ours.forward_features(x)[0], ours(x)[0]
+    found = run(tab, "e.way.result.tensors.head")
+    torch.testing.assert_close(torch.tensor(found), answer, rtol=1e-4, atol=1e-4)
+    if cfg.global_pool != "map":  # whose last block is the question's
+        last = torch.tensor(run(tab, "[...e.way.result.tensors.norm]"))
+        last = last.view(-1, cfg.embed_dim)[1 - cfg.class_token :]
+        torch.testing.assert_close(last, tokens, rtol=1e-4, atol=1e-4)
+    for value, total in run(tab, OPENED):
+        assert total == pytest.approx(value, abs=2e-4), (family, value)
+
+
+def test_positions_of_a_larger_picture_are_read_at_224_pixels(tab, tmp_path):
+    """Resampled as `with_img_size` does it: DINOv2's 37 x 37 patches at 16 x 16."""
+    large = lively(replace(FOREIGN, img_size=518, patch_size=14, num_classes=0))
+    save_file(large.state_dict(), tmp_path / "large.safetensors")
+    config = '{"num_attention_heads": 3, "embed_dim": 24}'
+    (tmp_path / "config.json").write_text(config)
+    says = give(tab, tmp_path / "large.safetensors", tmp_path / "config.json")
+    assert "positions of 37 × 37 patches resampled to 16 × 16" in says
+    check_numbers(tab, large.with_img_size(224).eval())
+
+
+def test_all_heads_are_shown_of_any_token_that_asks(tab, tmp_path):
+    """The rows of `attention_maps`; a map that is flat, or spotted by long tokens, is explained."""
+    model = lively(replace(FOREIGN, num_heads=1))
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    give(tab, tmp_path / "model.safetensors")
+    x = torch.tensor(run(tab, "[...e.way.wanted.pixels]")).view(1, 3, 16, 16)
+    for who, token in (("CLS", 0), ("the followed token", 11)):
+        run(tab, "(e.read = null, 1)")
+        tab.get_by_label("Who asks").select_option(who)
+        tab.wait_for_function("document.querySelector('vit-microscope').read")
+        maps = torch.tensor(run(tab, "[...e.read.maps]")).view(2, 17)
+        wanted = model.attention_maps(x)[:, 0, 0, token]
+        torch.testing.assert_close(maps, wanted, rtol=1e-4, atol=1e-5)
+    flat, spotted = torch.full((2, 17), 1 / 17), torch.full((2, 17), 0.01)
+    spotted[:, 4], norms = 0.8, torch.ones(2, 17)
+    norms[:, 4] = 9
+    shown = """(e.view.append((e.drawn = window.vitHeads(() => e.way)).node),
+        e.drawn.show({maps: Float32Array.from(a[0]), norms: Float32Array.from(a[1])}),
+        e.drawn.node.querySelector('p:not(.note)').textContent)"""
+    args = [one.flatten().tolist() for one in (flat, spotted, norms)]
+    assert "Flat: nearly all" in run(tab, shown, args[0], args[2])
+    assert "Spotted: 1 patches" in run(tab, shown, args[1], args[2])
+    run(tab, "(e.drawn.node.remove(), 1)")

@@ -36,7 +36,7 @@ __all__ = ["EXPLORERS", "Explorer", "explore"]
 
 EXPLORERS = {  # the files of each, beside what all share
     "lab": ["rankings.js", "lab-panels.js", "lab-tour.js"],
-    "attention": ["rankings.js"],
+    "attention": ["rankings.js", "heads.js"],
     "positions": [],
     "way": [
         "rankings.js",
@@ -68,6 +68,7 @@ FAR = [
     "foreign.js",
     "recipes.js",
     "microscope-work.js",
+    "heads.js",
     "microscope-trust.js",
     "way-far.js",
 ]

@@ -89,8 +89,9 @@
     }
 
     function turn() { // of a pair: x cos - y sin, y cos + x sin
-      const [cos, sin] = t && t <= N && i < 2 * D ? model.angle(Array.isArray(positions) ? positions[t - 1] : t - 1, (i % d) & ~1) : [1, 0];
-      return { rule: "turn", terms: [term([qkv, t, i, 0], cos), term([qkv, t, i ^ 1, 0], i & 1 ? sin : -sin)] };
+      const place = Array.isArray(positions) ? positions[t - 1] : t - 1, second = i % d >= d / 2;
+      const [cos, sin] = t && t <= N && i < 2 * D ? model.angle(place, i % (d / 2)) : [1, 0];
+      return { rule: "turn", terms: [term([qkv, t, i, 0], cos), second ? term([qkv, t, i - d / 2, 0], sin) : term([qkv, t, i + d / 2, 0], -sin)] };
     }
 
     function embed() {

@@ -1,9 +1,9 @@
 /* How far a model's attention can be trusted on one picture, in the words of chapter 14: `vitTrust(microscope)` gives
-   its node. A worker measures (microscope-work.js); what it found can be saved as one HTML file that opens offline. */
+   its node. A worker measures (microscope-work.js). */
 (() => {
   "use strict";
 
-  const { button, h, note, paint, percent, range, save, sentences, squares, title, written } = window.vitExplorer;
+  const { button, h, note, paint, percent, range, sentences, squares, title, written } = window.vitExplorer;
   // orders: t("last block") t("another picture's map") t("centre") t("pixel variance") t("random"); t("your picture")
   const OWN = ["last block", "rollout"], RANDOM = range(3).map((i) => `random ${i}`);
   const DASHES = ["", "6 3", "2 2", "8 3 2 3", "4 4", "1 3"];
@@ -37,11 +37,10 @@
   }
 
   window.vitTrust = (scope) => {
-    const result = h("div"), saver = button(t("Save as one HTML file"), () => keep()), start = button(t("Measure"), () => measure());
-    saver.hidden = true;
+    const result = h("div"), start = button(t("Measure"), () => measure());
     const node = h("div", { class: "trust" }, title(t("How far to trust its attention")),
       note(t("Patches are rubbed out, those first that a map calls important. The sooner the answer is lost, the better the map "
-        + "says what counts: the smaller the area under its curve. Some 60 forward passes.")), h("div", { class: "row" }, start, saver), result);
+        + "says what counts: the smaller the area under its curve. Some 60 forward passes.")), h("div", { class: "row" }, start), result);
 
     async function measure() {
       const { lab, model, way } = scope, { N, picture, shown, wanted } = way, { standardise } = window.vitPictures;
@@ -62,42 +61,27 @@
       start.disabled = false;
     }
 
-    function show({ curves, even, sinks, k, unread, maps }, way, { name, classes }, of, shown) {
+    function show({ curves, k, unread, maps }, way, { name, classes }, of, shown) {
       const three = RANDOM.map((one) => curves[one]), areas = three.map(({ area }) => area), spread = Math.max(...areas) - Math.min(...areas);
       const random = { area: areas.reduce((a, b) => a + b) / 3, points: three[0].points.map((_, i) => three.reduce((sum, one) => sum + one.points[i] / 3, 0)) };
       const all = { ...Object.fromEntries(Object.entries(curves).filter(([one]) => !RANDOM.includes(one))), random }, picture = paint(shown);
-      const image = (canvas, alt) => h("img", { src: canvas.toDataURL(), alt, width: 160, height: 160 });
       const drawn = OWN.map((one) => {
         const canvas = h("canvas"), most = Math.max(...maps[one]) || 1;
         squares(canvas, way, Array.from(maps[one], (w) => w / most), { picture });
-        return h("figure", {}, image(canvas, t("Map of the {name}", { name: t(one) })), h("figcaption", {}, t(one)));
+        return h("figure", {}, canvas, h("figcaption", {}, t(one)));
       });
-      const list = (n, heads) => (!heads.length ? n : t("{n} ({heads})", { n,
-        heads: heads.slice(0, 12).map(([l, head]) => `${l}.${head}`).join(", ") + (heads.length > 12 ? ", …" : "") }));
       const answer = classes.length ? t("Its answer: {answer}, {share}.", { answer: classes[k], share: percent(random.points[0]) })
         : t("It has no head; measured is the cosine of the picture's vector with what it was.");
       result.replaceChildren(h("p", {}, sentences(t("{name}, {picture}.", { name, picture: t(of) }), answer,
         ...verdict(all, spread), t("One picture says little of a model: try more."))),
-        h("div", { class: "figures" }, h("figure", {}, image(picture, t("The picture")),
-          h("figcaption", {}, t("the picture"))), drawn, plot(all)),
+        h("div", { class: "figures" }, h("figure", {}, picture, h("figcaption", {}, t("the picture"))), drawn, plot(all)),
         h("table", {}, h("thead", {}, h("tr", {}, [t("Rubbed out first by"), t("Area"), t("Line")].map((one) => h("th", {}, one)))),
           h("tbody", {}, Object.entries(all).map(([one, { area }], i) => h("tr", {}, h("td", {}, t(one)), h("td", {}, written(area)),
             sample(i))))),
-        h("p", {}, t("The three random orders differ by {spread}. In the last block nobody reads {unread} of {T} rows: their maps "
-          + "say nothing of the answer. Heads that spread evenly over the tokens: {even}. Heads that give one token more than half: "
-          + "{sinks}; block.head, from 0.", { spread: written(spread), unread, T: way.T, sinks: list(sinks.length, sinks),
-          even: list(t("{n} of {all}", { n: even.length, all: way.L * way.heads }), even) })));
-      saver.hidden = false;
+        note(t("The three random orders differ by {spread}. In the last block nobody reads {unread} of {T} rows: their maps say nothing of the answer.", {
+          spread: written(spread), unread, T: way.T })));
     }
 
-    function keep() {
-      const title = t("How far to trust its attention");
-      const style = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:46rem;padding:0 1rem}.figures{display:flex;flex-wrap:wrap;"
-        + "gap:1rem}figure{margin:0}td,th{padding:0 1rem 0 0;text-align:left}svg{width:20rem}";
-      const page = `<!DOCTYPE html><html lang="${t("en")}"><meta charset="utf-8"><title>${title}</title><style>${style}</style><h1>${title}</h1>`
-        + `${result.innerHTML}<p>${t("Measured in a browser, with the microscope of Patch by Patch.")}</p></html>`;
-      save("attention.html", "text/html", page);
-    }
     return node;
   };
 })();

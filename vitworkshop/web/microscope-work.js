@@ -1,4 +1,5 @@
-/* What the microscope's worker does: it holds one model and its last trace, and gives what is asked for.
+/* What the microscope's worker does: it holds one model and of its last pass tokens and attention; the rest of a block is
+   computed anew when something in it is asked for.
 
    A message { id, job, ... } is answered with { id, found } or { id, error }, and { id, share } on the way; { stop: id }
    ends it where it stands. The worker's end frees everything. */
@@ -7,11 +8,11 @@
 
   function work(root) {
     const stopped = new Set();
-    let model, tensors;
+    let model, kept, tensors, inside; // of the last pass; `inside`: the block whose tensors are there
 
     const sizes = () => {
-      const { embed_dim: D, num_heads: h, depth: L, num_classes: K } = model.config;
-      return { D, h, L, K, N: model.N, T: 1 + model.N };
+      const { embed_dim: D, num_heads: h, num_classes: K } = model.config, { L, N, T } = model;
+      return { D, h, L, K, N, T };
     };
 
     async function pass(pixels, options, tick, keep) {
@@ -23,18 +24,31 @@
       }
     }
 
+    /* The tensors of the last pass, with those of the block that `name` speaks of. */
+    function of(name) {
+      const l = name.match(/^blocks\.(\d+)\./)?.[1], { h, T } = sizes();
+      if (l === undefined || l === inside) return tensors;
+      for (const old of Object.keys(tensors)) if (/^blocks\.\d+\./.test(old)) delete tensors[old];
+      const maps = kept.attention.subarray(l * h * T * T, (+l + 1) * h * T * T);
+      model.block(tensors[+l ? `blocks.${l - 1}` : "embed"], +l, kept.options, maps, (some) => Object.assign(tensors, some));
+      inside = l;
+      return tensors;
+    }
+
     const jobs = {
       async load({ file, dialect, told, config, weights }, tick) {
-        const found = weights ? { config, weights, library: "timm" } : await root.vitForeign.read(file, dialect, told, tick);
+        const found = weights ? { config, weights, library: "timm", assumed: [] } : await root.vitForeign.read(file, dialect, told, tick);
         model = new root.VisionTransformer(found.config, found.weights);
-        const count = Object.values(found.weights).reduce((sum, { length }) => sum + length, 0);
-        return { config: found.config, library: found.library, count };
+        return { ...found, weights: null, count: found.count ?? Object.values(weights).reduce((sum, { length }) => sum + length, 0) };
       },
 
       /* The pass and what a page shows at once: the tokens, (L + 1, T, D), and what follows the last block. */
       async run({ pixels, options }, tick) {
-        const made = {}, { probs, tokens } = await pass(pixels, options, tick, (some) => Object.assign(made, some));
-        tensors = made;
+        const made = {}, { D, L, T } = sizes();
+        const keep = (some) => { if (!Object.keys(some)[0].startsWith("blocks")) Object.assign(made, some); };
+        const { attention, probs, tokens } = await pass(pixels, options, tick, keep);
+        for (let l = 0; l <= L; l++) made[l ? `blocks.${l - 1}` : "embed"] = tokens.subarray(l * T * D, (l + 1) * T * D);
+        [kept, tensors, inside] = [{ attention, options }, made, null];
         const { norm, pool, head } = made;
         return { probs, tokens, norm, pool, head };
       },
@@ -43,8 +57,8 @@
       rows({ keys }) {
         const { h, T, N } = sizes();
         return keys.map(([name, t]) => {
-          const all = tensors[name], wide = all.length / (/^patch/.test(name) ? N : T);
-          if (/^(pool|head)$/.test(name)) return all;
+          const all = of(name)[name], wide = all.length / (/^patch/.test(name) ? N : T);
+          if (/^(mean|pool|head)$/.test(name)) return all;
           if (!/scores|weights/.test(name)) return all.slice(t * wide, (t + 1) * wide);
           const row = new Float32Array(h * T);
           for (let head = 0; head < h; head++) row.set(all.subarray((head * T + t) * T, (head * T + t + 1) * T), head * T);
@@ -52,9 +66,25 @@
         });
       },
 
-      opened: ({ at, options }) => root.vitLens.open(model, tensors, ...at, options),
+      /* What token t reads in every block and head, (L, h, T), and how long the tokens are that each block gets, (L, T). */
+      heads({ t }) {
+        const { D, L, T, h } = sizes(), maps = new Float32Array(L * h * T);
+        for (let i = 0; i < L * h; i++) maps.set(kept.attention.subarray((i * T + t) * T, (i * T + t + 1) * T), i * T);
+        const norms = Float32Array.from({ length: L * T }, (_, i) => {
+          const x = tensors[i < T ? "embed" : `blocks.${Math.floor(i / T) - 1}`];
+          let sum = 0;
+          for (let k = (i % T) * D; k < ((i % T) + 1) * D; k++) sum += x[k] ** 2;
+          return Math.sqrt(sum);
+        });
+        return { maps, norms };
+      },
 
-      answers: ({ layer, removed }) => model.answers(tensors[layer ? `blocks.${layer - 1}` : "embed"], removed),
+      opened: ({ at, options }) => root.vitLens.open(model, of(`${at[0]}.`), ...at, options),
+
+      answers({ layer, removed }) {
+        if (layer > model.config.depth) return { each: [], whole: root.vitMath.softmax(tensors.head.slice()) };
+        return model.answers(tensors[layer ? `blocks.${layer - 1}` : "embed"], removed);
+      },
     };
 
     /* Weights (T, T) of a block in the mean of its heads, as `read(t, s)`. */
@@ -80,9 +110,9 @@
     }
 
     /* Deletion (Petsiuk et al. 2018) by the picture's maps, beside orders that know nothing of the picture or of the
-       model; and heads and tokens that make a map say little. Without a head: the cosine with the picture's vector. */
+       model. Without a head: the cosine with the picture's vector. */
     jobs.trust = async ({ pixels, other, blind }, tick) => {
-      const { K, L, N, T, h } = sizes(), steps = 8;
+      const { K, L, N, T } = sizes(), steps = 8;
       let vector, done = 0;
       const total = 1 + (steps - 1) * (3 + Object.keys(blind).length);
       const go = (x, options) => pass(x, options, () => tick(done / total), (some) => { vector = some.pool ?? vector; });
@@ -101,21 +131,7 @@
         points.push(none);
         curves[name] = { points, area: points.reduce((sum, p, i) => sum + (i % steps ? p : p / 2), 0) / steps };
       }
-      const even = [], sinks = [];
-      for (let l = 0; l < L; l++)
-        for (let head = 0; head < h; head++) {
-          const rows = l < L - 1 ? [...Array(T).keys()] : model.readers(), share = new Float32Array(T);
-          let spread = 0;
-          for (const t of rows) {
-            const row = attention.subarray(((l * h + head) * T + t) * T, ((l * h + head) * T + t + 1) * T);
-            spread += Math.exp(row.reduce((sum, w) => sum - (w > 0 ? w * Math.log(w) : 0), 0)) / T / rows.length;
-            row.forEach((w, s) => { share[s] += w / rows.length; });
-          }
-          if (spread > 0.8) even.push([l, head]);
-          const most = share.indexOf(Math.max(...share));
-          if (share[most] > 0.5) sinks.push([l, head, most]);
-        }
-      return { curves, even, sinks, k, unread: T - model.readers().length, maps: ours };
+      return { curves, k, unread: T - model.readers().length, maps: ours };
     };
 
     root.onmessage = async ({ data: { id, job, stop, ...what } }) => {

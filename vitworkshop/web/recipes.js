@@ -10,11 +10,14 @@
   const IMAGENET = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
   // Their names: t("this book") t("timm: ViT (AugReg)") t("timm: DeiT, DINO") t("DeiT, DINO: their authors")
   // t("torchvision: ViT") t("transformers: ViT") t("transformers: DeiT, DINO")
+  const WEB = { mean: [0.48145466, 0.4578275, 0.40821073], std: [0.26862954, 0.26130258, 0.27577711] };
   const RECIPES = {
     "this book": HALF, // pictures.js fits it
     "timm: ViT (AugReg)": { short: 248 / 224, filter: "bicubic", ...HALF },
     "timm: DeiT, DINO": { short: 248 / 224, filter: "bicubic", ...IMAGENET },
     "DeiT, DINO: their authors": { short: 256 / 224, filter: "bicubic", ...IMAGENET },
+    CLIP: { short: 1, filter: "bicubic", ...WEB },
+    SigLIP: { short: null, filter: "bicubic", ...HALF },
     "torchvision: ViT": { short: 256 / 224, filter: "bilinear", ...IMAGENET },
     "transformers: ViT": { short: null, filter: "bilinear", ...HALF },
     "transformers: DeiT, DINO": { short: null, filter: "bilinear", ...IMAGENET },

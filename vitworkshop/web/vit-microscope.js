@@ -3,13 +3,22 @@
    Files are dropped or chosen: weights (foreign.js), config.json, a picture. A worker reads and computes; for each model
    there is a new one, and a new <vit-way-far> that shows what it holds. */
 Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "recipes.js", "dialect.js", "microscope-work.js",
-  "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
+  "rankings.js", "heads.js", "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
-  const { VitExplorer, button, decoded, files, h, large, note, range, select, working } = window.vitExplorer;
+  const { VitExplorer, button, clauses, decoded, files, h, note, range, select, sentences, title, working } = window.vitExplorer;
   const { RECIPES } = window.vitRecipes;
   const ASKS = t("Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
     + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.");
+
+  const ACTS = { gelu: "GELU", gelu_tanh: "GELU (tanh)", quick_gelu: "QuickGELU", silu: "SiLU" };
+  const ASSUMED = { // what no weights tell, in words
+    num_heads: ({ num_heads: n }) => tn("{n} head", "{n} heads", n), act: ({ act }) => ACTS[act], norm_eps: ({ norm_eps }) => `ε ${norm_eps.toExponential()}`,
+    mean_std: (_, { recipe }) => t("pictures as of {recipe}", { recipe: t(recipe) }),
+    global_pool: ({ global_pool }) => (global_pool === "avg" ? t("the mean is read") : t("CLS is read")),
+    img_size: ({ img_size, patch_size }, { side }) => (!side ? t("pictures of {img_size} pixels", { img_size })
+      : t("positions of {side} × {side} patches resampled to {n} × {n}", { side, n: img_size / patch_size })),
+  };
 
   /* A worker and what it is asked: `ask(job, what, onShare)` gives a promise that can be stopped. */
   function laboratory() {
@@ -48,6 +57,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       [role="status"] { font-weight: 600; min-height: 1.45em; }
       .wrong { color: var(--warm); }
       .trust { margin-top: 1.2rem; }
+      .scroll { overflow-x: auto; }
       .figures { display: flex; flex-wrap: wrap; gap: 1rem; margin-bottom: 0.6rem; }
       .figures figure { flex: 1 1 8rem; margin: 0; max-width: 10rem; }
       .figures .plot { flex: 1 1 18rem; }
@@ -61,10 +71,11 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.heads = h("select", { "aria-label": t("Heads"), onchange: () => this.change({ num_heads: Number(this.heads.value) }) });
       this.pools = select(t("The head reads"), ["CLS", t("the mean of the patches")], () =>
         this.change({ global_pool: this.pools.selectedIndex ? "avg" : "token" }));
+      this.acts = select(t("Activation"), Object.keys(ACTS), () => this.change({ act: this.acts.value }));
       this.recipes = select(t("The picture is prepared as"), Object.keys(RECIPES), () => this.cook());
       const told = (text, one) => h("label", {}, `${text} `, one);
       this.asks = h("div", { class: "row" }, told(t("Heads"), this.heads), told(t("Its head reads"), this.pools),
-        told(t("Picture as"), this.recipes));
+        told(t("Activation"), this.acts), told(t("Picture as"), this.recipes));
       const row = h("div", { class: "row" }, button(t("Choose files …"), () => input.click()), this.stopper, input);
       this.view.append(h("div", { class: "drop" }, note(ASKS), row), this.said, this.asks);
       for (const name of ["dragover", "dragleave", "drop"])
@@ -128,7 +139,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         const reading = (share) => this.tell(t("Reading {file} …, {share}", {
           file: window.vitPictures.called(file), share: `${Math.round(100 * share)}\u00a0%` }));
         const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
-        const { config, count } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
+        const { config, count, assumed, projects, recipe } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");
         const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => t("class {k}", { k }));
         this.lab?.end();
@@ -136,26 +147,31 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
         this.heads.replaceChildren(...range(config.embed_dim).map((k) => 1 + k).filter((k) => config.embed_dim % k === 0 && k <= 32)
           .map((k) => h("option", { value: String(k), selected: k === config.num_heads }, String(k))));
         this.pools.selectedIndex = Number(config.global_pool === "avg");
-        [this.heads.disabled, this.pools.disabled] = ["num_heads", "global_pool"]
-          .map((name) => !file.size || Boolean(told[name] && !told.asked)); // what the files say is not asked
+        this.acts.value = config.act;
+        this.pools.parentNode.hidden = !/^(token|avg)$/.test(config.global_pool);
+        for (const [name, one] of Object.entries({ num_heads: this.heads, global_pool: this.pools, act: this.acts }))
+          one.disabled = !(assumed.includes(name) || (told.asked && name in told)); // what the files say is not asked
         const theirs = { transformers: "transformers: ViT", torchvision: "torchvision: ViT" }[library];
-        const proposed = ready.config ? "this book" : theirs ?? (K ? "timm: ViT (AugReg)" : "timm: DeiT, DINO");
+        const proposed = ready.config ? "this book" : recipe ?? theirs ?? (K ? "timm: ViT (AugReg)" : "timm: DeiT, DINO");
         this.recipes.querySelector("[data-told]")?.remove();
         if (told.recipe) this.recipes.prepend(h("option", { "data-told": "", value: "told" }, t("its own files say")));
         this.recipes.value = told.recipe ? "told" : config.img_size < 64 ? "this book" : proposed;
         const shape = new window.VisionTransformer(config, {}); // its weights are the worker's
         this.model = { name: file.name, config, classes: names, card: { dataset: null, test_accuracy: null, parameters: count },
-          weights: {}, patchify: (pixels) => shape.patchify(pixels) };
+          weights: {}, L: shape.L, T: shape.T, patchify: (pixels) => shape.patchify(pixels) };
         const size = tn("{depth} blocks, {embed_dim} numbers a token, {n} head", "{depth} blocks, {embed_dim} numbers a token, {n} heads",
           config.num_heads, config);
         this.about = ready.config ? t("The book's model {name}: {size}.", { name: file.name, size })
           : t("{file}: {library}'s names, {count} weights, {size}, {classes}, {pixels} pixels; read in {ms} ms.", {
-            file: window.vitPictures.called(file), library, count: large(count), size, pixels: config.img_size,
-            classes: K ? t("{n} classes", { n: K.toLocaleString("en") }) : t("no head"), ms: Math.round(performance.now() - begun) });
+            file: window.vitPictures.called(file), library, count: count.toLocaleString("en"), size, pixels: config.img_size,
+            classes: K ? t("{n} classes", { n: K.toLocaleString("en") }) : projects ? t("a projection, left out") : t("no head"),
+            ms: Math.round(performance.now() - begun) });
+        if (assumed.length) this.about = sentences(this.about, t("Assumed, as no config.json says it: {all}.", {
+          all: clauses(assumed.map((name) => ASSUMED[name](config, found))) }));
         await this.cook();
       } catch (error) {
         lab.end();
-        if (this.coming !== lab) return;
+        if (this.coming !== lab && this.lab !== lab) return; // another has come meanwhile
         this.coming = null;
         throw new Error(t("{file}: {message}", { file: window.vitPictures.called(file), message: error.message }), { cause: error });
       }
@@ -171,15 +187,32 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       way.given = { model, ask, recipe: told.recipe && recipes.selectedOptions[0].hasAttribute("data-told") ? told.recipe
         : RECIPES[recipes.value], file, tell: (text) => {
           this.tell(text || this.about, /[.。]$/.test(text));
+          if (!text) heads.draw();
           if (this.stopper.disabled) this.drawn();
         } };
-      const trust = window.vitTrust(this);
-      this.way?.remove();
-      this.trust?.remove();
-      this.view.append(way, trust);
-      this.trust = trust;
+      const trust = window.vitTrust(this), heads = this.allHeads();
+      for (const old of [this.way, this.maps, this.trust]) old?.remove();
+      this.view.append(way, heads.node, trust);
+      Object.assign(this, { trust, maps: heads.node });
       this.way = way;
       await drawn;
+    }
+
+    /* The picture of all heads, and who asks in it. */
+    allHeads() {
+      const { lab, model: { config: { class_token, depth, reg_tokens = 0 }, L } } = this, heads = window.vitHeads(() => this.way);
+      const first = class_token !== false ? "CLS" : L > depth && t("the question"), option = (value, name) => h("option", { value }, name);
+      const asker = h("select", { "aria-label": t("Who asks"), onchange: () => draw() }, first ? option("0", first) : [], option("", t("the followed token")),
+        range(reg_tokens).map((r) => option(String(r + 1), t("register {r}", { r }))));
+      let seen;
+      const draw = async () => {
+        const { N, has, picture, state } = this.way, one = asker.value, token = one === "" ? 1 + state.patch : Number(one) && N + Number(one);
+        const asked = `${picture} ${has} ${token}`, made = asked === seen ? null : lab.ask("heads", { t: token }).catch(() => null); // another model has come
+        seen = asked;
+        this.read = (await made) ?? this.read;
+        if (seen === asked && this.read) heads.show(this.read);
+      };
+      return { draw, node: h("div", { class: "trust" }, title(t("All heads")), h("div", { class: "row" }, t("Who asks"), asker), heads.node) };
     }
 
     /* Something that no file of weights tells, told by the reader. */

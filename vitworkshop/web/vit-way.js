@@ -44,7 +44,7 @@ window.vit.script("vit-lab.js").then(() => {
     async build() {
       const files = ["photos.js", "lens.js", "way-steps.js", "way-drawing.js", "way-inside.js"];
       const picker = await this.stage("follow", ...files), { L } = this, D = this.model.config.embed_dim;
-      Object.assign(this, { D, T: 1 + this.N, moved: 1, playing: null });
+      Object.assign(this, { D, T: this.model.T ?? 1 + this.N, moved: 1, playing: null });
       this.stages = [["photo", t("Photo")], ["patches", t("Patches")], ["tokens", t("Tokens")],
         ...range(L).map((l) => ["block", t("Block {l}", { l }), l]),
         ["pool", this.readsCls ? "CLS" : t("Mean")], ...(this.model.classes.length ? [["answer", t("Answer")]] : [])].map(([kind, name, l]) => ({ kind, name, l }));
@@ -90,6 +90,10 @@ window.vit.script("vit-lab.js").then(() => {
 
     get now() {
       return this.stages[this.state.stage];
+    }
+
+    get isPatch() {
+      return this.state.patch >= 0 && this.state.patch < this.N;
     }
 
     /* Whether something was done to the picture or the model. */
@@ -138,9 +142,13 @@ window.vit.script("vit-lab.js").then(() => {
 
     where = (i) => t("the patch in {place}", { place: place(i, this.n) });
 
+    called(token) {
+      return token ? place(token - 1, this.n) : "CLS";
+    }
+
     /* The tokens that are read most. */
     most(weights, few) {
-      const name = (i) => (i ? (i - 1 === this.state.patch ? t("itself") : place(i - 1, this.n)) : "CLS");
+      const name = (i) => (i - 1 === this.state.patch ? t("itself") : this.called(i));
       const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, few);
       return best.map((i) => t("{where} ({share})", { where: name(i), share: percent(weights[i]) })).join(t("; "));
     }
@@ -153,7 +161,7 @@ window.vit.script("vit-lab.js").then(() => {
         const reads = removed.includes(patch) ? t("{patch}: its token was rubbed out.", { patch: upper(one) })
           : t("{patch}: it reads most from {most}.", { patch: upper(one), most: this.most(this.reads(stage.l), 3) });
         return sentences(!stage.l && t("In a block each token reads all tokens, then computes by itself."), reads,
-          readsCls && stage.l === L - 1 ? t("What it becomes here nobody reads: the head reads CLS alone.") : classes.length
+          readsCls && patch >= 0 && stage.l === L - 1 ? t("What it becomes here nobody reads: the head reads CLS alone.") : classes.length
             && t("If the model answered now, it would say {answer}.", { answer: share(this.answers(stage.l + 1).whole) }));
       };
       return {

@@ -1,8 +1,9 @@
 /* The forward pass of a Vision Transformer, with vitlib's names: pixels in, logits, attention and tokens out.
 
    `new VisionTransformer(config, weights)` takes a config as `ViTConfig` has it, and the weights of a `state_dict` as
-   Float32Arrays. A matrix is an array, row after row; T = 1 + N tokens (CLS first), D numbers a token, h heads of d.
-   Works in any browser and in Node, needs nothing else. */
+   Float32Arrays. A matrix is an array, row after row; D numbers a token, h heads of d. T tokens: CLS, whose place stays
+   empty in a model without, the N patches, registers. A question that reads the tokens at the end (attention pooling)
+   is one block more, in which it stands at CLS's place. Works in any browser and in Node, needs nothing else. */
 (function vit(root) {
   "use strict";
 
@@ -44,9 +45,23 @@
     return 0.5 * (1 + (x < 0 ? -erf : erf));
   }
 
-  function gelu(x) {
+  /* An activation is x times a factor. */
+  const sigmoid = (x) => 1 / (1 + Math.exp(-x)), factors = {
+    gelu: below, gelu_tanh: (x) => sigmoid(Math.sqrt(8 / Math.PI) * (x + 0.044715 * x ** 3)),
+    quick_gelu: (x) => sigmoid(1.702 * x), silu: sigmoid,
+  };
+
+  function gelu(x, factor = below) {
     const y = new Float32Array(x.length);
-    for (let i = 0; i < x.length; i++) y[i] = x[i] * below(x[i]);
+    for (let i = 0; i < x.length; i++) y[i] = x[i] * factor(x[i]);
+    return y;
+  }
+
+  /* A gated MLP's hidden numbers: the first half of each row, activated, times the second: (T, 2M) -> (T, M). */
+  function gate(x, T, factor) {
+    const M = x.length / T / 2, y = new Float32Array(T * M);
+    for (let t = 0, i = 0; t < T; t++)
+      for (let g = 2 * t * M; g < (2 * t + 1) * M; g++) y[i++] = x[g] * factor(x[g]) * x[g + M];
     return y;
   }
 
@@ -94,13 +109,16 @@
 
   class VisionTransformer {
     constructor(config, weights) {
-      const fits = config.patch_embed === "conv" && config.pos_embed === "learned" && config.norm_order === "pre"
-        && config.head === "linear" && config.act === "gelu" && config.layer_scale === null;
-      if (!fits) throw new Error("expected conv patches, learned positions, pre-norm blocks and a linear head");
+      const { global_pool, img_size, patch_size, reg_tokens = 0 } = config;
+      const fits = config.patch_embed === "conv" && /^(learned|rope_unit)$/.test(config.pos_embed) && config.norm_order === "pre"
+        && config.head === "linear" && config.act in factors && config.layer_scale === null;
+      if (!fits) throw new Error("expected conv patches, learned positions or DINOv3's, pre-norm blocks and a linear head");
       this.config = config;
       this.weights = weights;
-      this.grid = config.img_size / config.patch_size;
+      this.grid = img_size / patch_size;
       this.N = this.grid ** 2;
+      this.T = 1 + this.N + reg_tokens;
+      this.L = config.depth + (global_pool === "map" ? 1 : 0); // its blocks, with that of the question
     }
 
     /* The weight and the bias of a layer; a bias that it lacks is 0. */
@@ -129,35 +147,90 @@
     embed(patches, positions, keep) {
       const { embed_dim: D, in_chans: C, patch_size: P } = this.config, { N } = this;
       const y = products.linear(patches, N, ...this.layer("patch_embed.proj"), C * P * P, D);
-      const { cls_token: cls, pos_embed: pos } = this.weights, x = new Float32Array((1 + N) * D);
+      const { cls_token: cls, pos_embed: pos, reg_token: registers = [] } = this.weights, x = new Float32Array(this.T * D);
       for (let i = 0; i < D; i++) x[i] = cls[i] + pos[i];
       for (let n = 0; n < N; n++) {
         const place = (1 + (Array.isArray(positions) ? positions[n] : n)) * D;
         const scale = positions === "none" ? 0 : 1, to = (1 + n) * D;
         for (let i = 0; i < D; i++) x[to + i] = y[n * D + i] + scale * pos[place + i];
       }
-      keep?.({ patches, patch_embed: y, embed: x });
-      return x;
+      x.set(registers, (1 + N) * D);
+      const made = this.config.pre_norm ? this.norm("norm_pre", x, this.T) : x;
+      keep?.({ patches, patch_embed: y, ...(made !== x && { placed: x }), embed: made });
+      return made;
     }
 
-    /* Attention of one block (Equations 5 to 8), from normalised tokens; `maps` takes the weights, (h, T, T).
-       absent[t]: token t is not there; off[head]: the head's output is 0. */
-    attend(x, T, name, absent, off, maps, keep) {
-      const { embed_dim: D, num_heads: h } = this.config, d = D / h;
-      const qkv = products.linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D);
-      products.scores(qkv, T, D, h, maps);
+    /* Cosine and sine of the angle by which numbers i and i + d/2 of a head turn in a place: one half of these pairs tells the
+       row, the other the column, each from -2π to 2π across the picture. */
+    angle(place, i) {
+      const quarter = this.config.embed_dim / this.config.num_heads / 4, of = i < quarter ? Math.floor(place / this.grid) : place % this.grid;
+      const angle = 2 * Math.PI * ((2 * of + 1) / this.grid - 1) * 100 ** -((i % quarter) / quarter);
+      return [Math.cos(angle), Math.sin(angle)];
+    }
+
+    /* Queries and keys turned by the place of their patch (RoPE), values as they are: (T, 3D) -> (T, 3D). */
+    turn(qkv, positions) {
+      const { embed_dim: D, num_heads: h, pos_embed } = this.config, d = D / h;
+      if (pos_embed === "learned" || positions === "none") return qkv;
+      const turned = qkv.slice();
+      for (let t = 1; t <= this.N; t++)
+        for (let i = 0; i < d / 2; i++) {
+          const [cos, sin] = this.angle(positions ? positions[t - 1] : t - 1, i);
+          for (let at = 3 * t * D + i; at < (3 * t + 2) * D; at += d) {
+            turned[at] = qkv[at] * cos - qkv[at + d / 2] * sin;
+            turned[at + d / 2] = qkv[at + d / 2] * cos + qkv[at] * sin;
+          }
+        }
+      return turned;
+    }
+
+    /* Attention of block l (Equations 5 to 8), from normalised tokens; `maps` takes the weights, (h, T, T). */
+    attend(x, l, { positions, remove = [], heads = [] }, maps, keep) {
+      const { embed_dim: D, num_heads: h, depth } = this.config, { T } = this, d = D / h, name = `blocks.${l}.attn`;
+      const absent = this.absent(remove), silent = (t) => (l === depth ? t > 0 : absent[t]); // the question alone asks there
+      const qkv = products.linear(x, T, ...this.layer(`${name}.qkv`), D, 3 * D), turned = l < depth ? this.turn(qkv, positions) : qkv;
+      products.scores(turned, T, D, h, maps);
+      const holes = [...absent.keys()].filter((s) => absent[s]);
+      for (let row = 0; row < h * T; row++) {
+        if (silent(row % T)) maps.fill(-Infinity, row * T, (row + 1) * T);
+        for (const s of holes) maps[row * T + s] = -Infinity;
+      }
+      keep?.({ [`${name}.qkv`]: qkv, ...(turned !== qkv && { [`${name}.turned`]: turned }), [`${name}.scores`]: maps.slice(),
+        [`${name}.weights`]: maps });
       for (let row = 0; row < h * T; row++)
-        for (let s = 0; s < T; s++) if (absent[s] || absent[row % T]) maps[row * T + s] = -Infinity;
-      keep?.({ [`${name}.qkv`]: qkv, [`${name}.scores`]: maps.slice(), [`${name}.weights`]: maps });
-      for (let row = 0; row < h * T; row++)
-        if (absent[row % T]) maps.fill(0, row * T, (row + 1) * T);
+        if (silent(row % T)) maps.fill(0, row * T, (row + 1) * T);
         else softmax(maps, row * T, T);
       const mixed = products.mix(maps, qkv, T, D, h);
-      for (let head = 0; head < h; head++)
-        for (let t = 0; off[head] && t < T; t++) mixed.fill(0, t * D + head * d, t * D + (head + 1) * d);
+      for (const [layer, head] of heads)
+        for (let t = 0; layer === l && t < T; t++) mixed.fill(0, t * D + head * d, t * D + (head + 1) * d);
       const out = products.linear(mixed, T, ...this.layer(`${name}.proj`), D, D);
       keep?.({ [`${name}.mixed`]: mixed, [`${name}.proj`]: out });
       return out;
+    }
+
+    /* Block l (Equations 2 and 3): (T, D) -> (T, D), as `options` of `run` have it. The question reads what the last norm
+       gives, and nothing of itself is added to what it reads. */
+    block(x, l, options, maps, keep) {
+      const { act, depth, embed_dim: D, mlp } = this.config, { T } = this, name = `blocks.${l}`, asks = l === depth;
+      const y = this.norm(asks ? "norm" : `${name}.norm1`, x, T);
+      if (asks) y.set(this.weights.question);
+      keep?.({ [`${name}.norm1`]: y });
+      const out = this.attend(y, l, options, maps, keep), mid = asks ? out : add(x, out), z = this.norm(`${name}.norm2`, mid, T);
+      const [[W1, b1], [W2, b2]] = ["fc1", "fc2"].map((fc) => this.layer(`${name}.mlp.${fc}`));
+      const fc1 = products.linear(z, T, W1, b1, D, W1.length / D), gated = mlp === "gated" && !asks;
+      const hidden = gated ? gate(fc1, T, factors[act]) : gelu(fc1, factors[act]);
+      const fc2 = products.linear(hidden, T, W2, b2, W2.length / D, D), made = add(mid, fc2);
+      keep?.({ [`${name}.mid`]: mid, [`${name}.norm2`]: z, [`${name}.mlp.fc1`]: fc1, [`${name}.mlp.act`]: hidden,
+        [`${name}.mlp.fc2`]: fc2, [name]: made });
+      return made;
+    }
+
+    /* absent[t]: token t is not there. */
+    absent(remove) {
+      const absent = new Uint8Array(this.T);
+      for (const n of remove) absent[1 + n] = 1;
+      if (this.config.class_token === false) absent[0] = 1;
+      return absent;
     }
 
     /* LayerNorm by its name; only others' models have an epsilon of their own. */
@@ -167,8 +240,8 @@
 
     /* The head's K sums of each of T vectors; none in a model without a head. */
     answer(x, T) {
-      const { embed_dim: D, num_classes: K } = this.config;
-      return K ? products.linear(x, T, ...this.layer("head"), D, K) : new Float32Array(0);
+      const { num_classes: K } = this.config;
+      return K ? products.linear(x, T, ...this.layer("head"), x.length / T, K) : new Float32Array(0);
     }
 
     /* Logits (T, K) of tokens, or of any vectors that stand where the encoder's output does: last norm, then head. */
@@ -176,26 +249,25 @@
       return this.answer(this.norm("norm", tokens, T), T);
     }
 
-    /* The tokens that the head reads: CLS, or the patches that were not removed. */
+    /* The tokens that the head reads: CLS, or the question that stands in its place, the patches that were not removed, or
+       CLS and those, or CLS and the first register. */
     readers(removed = []) {
-      if (this.config.global_pool === "token") return [0];
-      return [...Array(this.N).keys()].filter((n) => !removed.includes(n)).map((n) => 1 + n);
+      const { global_pool } = this.config, patches = [...Array(this.N).keys()].filter((n) => !removed.includes(n)).map((n) => 1 + n);
+      return { avg: patches, token_avg: [0, ...patches], token_reg: [0, 1 + this.N] }[global_pool] ?? [0];
     }
 
-    /* What the head would say if it read these tokens, (T, D), as shares: of each by itself, (T, K), and of the picture,
-       (K). The head is linear, so the mean of its sums is what it says of their mean. */
+    /* What the head would say if it read these tokens, (T, D), as shares: of the picture, (K), and of each token by itself,
+       (T, K), where it reads one, or the mean of such. */
     answers(tokens, removed) {
-      const { num_classes: K } = this.config, T = 1 + this.N, read = this.readers(removed);
-      if (!K) return { each: new Float32Array(0), whole: new Float32Array(0) };
-      const each = this.readOut(tokens, T);
-      const whole = read.length ? new Float32Array(K) : this.layer("head")[1].slice();
-      for (const t of read) for (let k = 0; k < K; k++) whole[k] += each[t * K + k] / read.length;
-      for (let t = 0; t < T; t++) softmax(each, t * K, K);
-      return { each, whole: softmax(whole) };
+      const { depth, fc_norm, global_pool, num_classes: K, num_heads: h } = this.config, { T } = this, options = { remove: removed };
+      const last = global_pool === "map" ? this.block(tokens, depth, options, new Float32Array(h * T * T)) : tokens;
+      const alone = K && !fc_norm && /^(token|avg)$/.test(global_pool), each = alone ? this.readOut(tokens, T) : new Float32Array(0);
+      for (let t = 0; alone && t < T; t++) softmax(each, t * K, K);
+      return { each, whole: softmax(this.answer(this.pool(last, options), 1)) };
     }
 
     /* Pixels (C * H * W), standardised, channels first -> { logits (K), probs (K), attention (L * h * T * T),
-       tokens ((L + 1) * T * D): before the first block and after each }.
+       tokens ((L + 1) * T * D): before the first block and after each }, of L blocks.
 
        Interventions, all of them at once if wanted, in places counted from 0 row after row:
          order      for each place the patch whose content stands there
@@ -211,32 +283,19 @@
     }
 
     /* `run`, with a stop after each block: how many are done. */
-    *blocks(pixels, { order, positions, remove = [], heads = [] } = {}, keep) {
-      const { embed_dim: D, num_heads: h, depth: L, mlp_ratio: ratio } = this.config;
-      const T = 1 + this.N, absent = new Uint8Array(T), hidden = Math.trunc(D * ratio);
-      this.check(pixels, order, positions, remove, heads);
-      for (const n of remove) absent[1 + n] = 1;
+    *blocks(pixels, options = {}, keep) {
+      const { embed_dim: D, num_heads: h } = this.config, { L, T } = this;
+      this.check(pixels, options);
       const attention = new Float32Array(L * h * T * T), tokens = new Float32Array((L + 1) * T * D);
-      let x = this.embed(this.patchify(pixels, order), positions, keep);
+      let x = this.embed(this.patchify(pixels, options.order), options.positions, keep);
       tokens.set(x);
       for (let l = 0; l < L; l++) {
-        const name = `blocks.${l}`, maps = attention.subarray(l * h * T * T, (l + 1) * h * T * T);
-        const off = new Uint8Array(h);
-        for (const [layer, head] of heads) if (layer === l) off[head] = 1;
-        const y = this.norm(`${name}.norm1`, x, T);
-        keep?.({ [`${name}.norm1`]: y });
-        const mid = add(x, this.attend(y, T, `${name}.attn`, absent, off, maps, keep));
-        const z = this.norm(`${name}.norm2`, mid, T);
-        const fc1 = products.linear(z, T, ...this.layer(`${name}.mlp.fc1`), D, hidden), act = gelu(fc1);
-        const fc2 = products.linear(act, T, ...this.layer(`${name}.mlp.fc2`), hidden, D);
-        x = add(mid, fc2);
-        keep?.({ [`${name}.mid`]: mid, [`${name}.norm2`]: z, [`${name}.mlp.fc1`]: fc1, [`${name}.mlp.act`]: act,
-          [`${name}.mlp.fc2`]: fc2, [name]: x });
+        x = this.block(x, l, options, attention.subarray(l * h * T * T, (l + 1) * h * T * T), keep);
         tokens.set(x, (l + 1) * T * D);
         yield l + 1;
       }
-      const z = this.norm("norm", x, T), pooled = this.pool(z, absent), logits = this.answer(pooled, 1);
-      keep?.({ norm: z, pool: pooled, head: logits });
+      const pooled = this.pool(x, options, keep), logits = this.answer(pooled, 1);
+      keep?.({ pool: pooled, head: logits });
       return { logits, probs: softmax(logits.slice()), attention, tokens };
     }
 
@@ -257,19 +316,22 @@
       return { ...found, tensors };
     }
 
-    /* The picture's one vector (Equation 4): CLS, or the mean of the patch tokens that are there. */
-    pool(tokens, absent) {
-      const { embed_dim: D, global_pool } = this.config;
-      if (global_pool === "token") return tokens.slice(0, D);
-      const mean = new Float32Array(D);
-      let n = 0;
-      for (let t = 1; t <= this.N; t++)
-        if (!absent[t] && ++n) for (let i = 0; i < D; i++) mean[i] += tokens[t * D + i];
-      return mean.map((sum) => (n ? sum / n : 0));
+    /* The picture's one vector (Equation 4) from what the last block gives: what its readers hold after the last norm, of
+       patches the mean. With fc_norm the vector is normalised in place of the tokens. */
+    pool(x, { remove = [] }, keep) {
+      const { embed_dim: D, fc_norm, global_pool } = this.config, { N, T } = this, read = this.readers(remove);
+      const z = fc_norm || global_pool === "map" ? x : this.norm("norm", x, T), mean = new Float32Array(D);
+      const patches = read.filter((t) => t && t <= N), token = (t) => z.subarray(t * D, (t + 1) * D);
+      for (const t of patches) for (let i = 0; i < D; i++) mean[i] += z[t * D + i];
+      for (let i = 0; i < D; i++) mean[i] /= patches.length || 1;
+      const parts = { avg: [mean], token_avg: [token(0), mean], token_reg: [token(0), token(1 + N)] }[global_pool] ?? [token(0)];
+      const pooled = Float32Array.from(parts.flatMap((part) => [...part]));
+      keep?.({ norm: z, ...(fc_norm && { mean: pooled }) });
+      return fc_norm ? this.norm("fc_norm", pooled, 1) : pooled;
     }
 
-    check(pixels, order, positions, remove, heads) {
-      const { in_chans: C, img_size: H, num_heads: h, depth: L } = this.config, { N } = this;
+    check(pixels, { order, positions, remove = [], heads = [] }) {
+      const { in_chans: C, img_size: H, num_heads: h } = this.config, { L, N } = this;
       const places = (list) => [...list].every((n) => Number.isInteger(n) && n >= 0 && n < N);
       const expect = (right, wanted) => { if (!right) throw new RangeError(`expected ${wanted}`); };
       expect(pixels.length === C * H * H, `${C * H * H} pixels, channels first; got ${pixels.length}`);
@@ -309,6 +371,6 @@
     return new VisionTransformer(config, weights);
   }
 
-  const vitMath = { EPS, add, below, gelu, layerNorm, linear, products, softmax, widen };
+  const vitMath = { EPS, add, below, factors, gelu, layerNorm, linear, products, softmax, widen };
   Object.assign(root, { VisionTransformer, buildViT: build, vitMath });
 })(typeof window === "undefined" ? globalThis : window);

@@ -51,13 +51,13 @@
     };
     tokens.addEventListener("pointermove", (event) => {
       const [token, i] = under(event), number = way.after(way.now)[token * way.D + i];
-      told.textContent = t("{token}, number {i}: {value}", { token: token ? place(token - 1, way.n) : "CLS", i,
+      told.textContent = t("{token}, number {i}: {value}", { token: way.called(token), i,
         value: written(number) });
     });
     tokens.addEventListener("pointerleave", () => drawTokens());
     tokens.addEventListener("click", (event) => {
       const [token, i] = under(event);
-      if (token) way.set({ patch: token - 1 }, { keep: false });
+      if (token || way.mark === "far") way.set({ patch: token - 1 }, { keep: false });
       way.inside?.open([{ tokens: "embed", pool: "norm" }[way.now.kind] ?? `blocks.${way.now.l}`, token, i, 0]);
     });
 
@@ -78,7 +78,7 @@
       const { grid, moved, n, now: { kind, l }, state } = way, changed = way.changes(way.now);
       paint(way.shown, mosaic);
       if (kind === "block" || (changed && kind === "tokens")) {
-        const weights = Array.from(changed ?? way.reads(l)).slice(1), most = Math.max(...weights) || 1;
+        const weights = Array.from(changed ?? way.reads(l)).slice(1, 1 + n * n), most = Math.max(...weights) || 1;
         squares(grid.canvas, way, weights.map((w) => (moved * w) / most), { side: SIDE, picture: mosaic });
         left.textContent = changed ? t("What has changed: the larger a square, the more.")
           : t("What it reads: the larger a square, the more.");

@@ -2,11 +2,18 @@
 
    A state is shown when all that it shows has come: its pass, the rows of the followed patch, the opened number. What
    was asked for last counts; a pass that nobody waits for any more is stopped. */
-window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")).then(() => {
+Promise.all(["vit-way.js", "way-steps.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way")).then(() => {
   "use strict";
 
-  const { decoded, note, sample } = window.vitExplorer;
+  const { decoded, h, note, range, sample, sentences } = window.vitExplorer;
   const NONE = { probs: [], tensors: {}, tokens: new Float32Array(0) };
+
+  Object.assign(window.vitSteps, {
+    "attn.turned": ["turned query, key", "a pair of numbers, turned by an angle that tells the patch's place", "x cos α − y sin α, y cos α + x sin α",
+      "model/posembed.py", "def turn(", "03-position#sec-03-rope"],
+    placed: ["token before its norm", "what the patch holds, and where it is", "E x + b + position", "model/vit.py", "self.pos_embed(", "03-position#equation-eq-03-add"],
+    mean: ["mean", "the mean of the patches' tokens, before its norm", "mean of z", "model/vit.py", ".mean(dim=1)", "07-cls-or-gap#equation-eq-07-gap"],
+  });
 
   class VitWayFar extends customElements.get("vit-way") {
     static style = `${super.style}
@@ -15,6 +22,66 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
     mark = "far";
     asked = 0;
     stays = "";
+
+    async loadModel() {
+      await super.loadModel();
+      this.L = this.model.L; // the question's block, too
+      this.turns = this.model.config.pos_embed === "rope_unit";
+    }
+
+    // Tokens that are no patches can be followed, too: CLS or the question (-1), and registers (N and on)
+
+    get asks() {
+      return this.now.l === this.model.config.depth;
+    }
+
+    special(token) {
+      const { depth, class_token } = this.model.config;
+      if (token > this.N) return t("register {r}", { r: token - 1 - this.N });
+      return token ? null : this.L > depth ? t("the question") : class_token === false ? t("an empty place") : "CLS";
+    }
+
+    called(token) {
+      return this.special(token) ?? super.called(token);
+    }
+
+    where = (i) => this.special(1 + i) ?? t("the patch in {place}", { place: super.called(1 + i) });
+
+    /* Who is followed, where no patch asks (the question's block), or nothing but patches is there. */
+    settle() {
+      const { state, now: { kind }, asks, isPatch } = this, early = kind === "photo" || kind === "patches";
+      if (isPatch) this.last = state.patch;
+      const none = state.patch < 0 && !asks && this.model.config.class_token === false;
+      if (asks && state.patch !== -1) this.state = { ...state, patch: -1 };
+      else if (!isPatch && (early || none)) this.state = { ...state, patch: this.last };
+    }
+
+    toolbox() {
+      const made = super.toolbox(), { N, T, model: { config } } = this, tokens = [...(config.class_token === false ? [] : [0]), ...range(T - 1 - N).map((r) => 1 + N + r)];
+      const who = h("select", { "aria-label": t("Who is followed"), onchange: () => this.set({ patch: Number(who.value) - 1, open: [] }) },
+        h("option", {}), tokens.map((token) => h("option", { value: String(token) }, this.called(token))));
+      if (tokens.length) made.node.firstChild.append(who);
+      return { node: made.node, draw: () => {
+        made.draw();
+        who.options[0].value = String(1 + (this.isPatch ? this.state.patch : this.last));
+        who.options[0].textContent = t("a patch");
+        who.value = String(1 + this.state.patch);
+      } };
+    }
+
+    tell(stage = this.now) {
+      const { D, N, T, model: { config: { class_token, fc_norm, global_pool, pos_embed } } } = this, registers = T - 1 - N;
+      if (this.asks && stage === this.now) return t("A learned question reads the tokens, as one more token would: most from {most}. What it has read, and "
+        + "an MLP of that, is the picture's vector.", { most: this.most(this.reads(stage.l), 3) });
+      if (stage.kind === "tokens") return sentences(t("Each patch becomes a token: a column of {D} numbers.", { D }), pos_embed === "learned"
+        ? t("Learned numbers for its place are added.") : t("Its place is told later: queries and keys are turned by it."),
+        class_token !== false && t("CLS stands in front; it belongs to no patch."),
+        registers && t("At the end stand {registers} that have no place and that no head need read: registers.", { registers }));
+      const pools = { map: t("What the question has read speaks for the picture."), token_avg: t("CLS and the mean of the patches' tokens speak for the picture, one after the other."),
+        token_reg: t("CLS and the second token, made to learn from a teacher, speak for the picture, one after the other.") };
+      if (stage.kind === "pool" && (pools[global_pool] || fc_norm)) return pools[global_pool] ?? t("The mean of the patches' tokens, normalised, speaks for the picture.");
+      return super.tell(stage);
+    }
 
     get recipe() {
       return this.given.recipe;
@@ -40,6 +107,8 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
     }
 
     async follow() {
+      const { config: { depth, global_pool } } = this.model, called = { map: t("Vector"), token_avg: t("CLS and mean"), token_reg: t("Two tokens") }[global_pool];
+      for (const stage of this.stages) if (called && (stage.kind === "pool" || stage.l === depth)) stage.name = stage.kind === "pool" ? called : t("Question");
       if (this.picture) return;
       if (this.given.file) await this.own(this.given.file);
       else await this.choose(this.firstPicture, this.full(this.firstPicture, sample(this.firstPicture)));
@@ -68,6 +137,8 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
         this.running?.stop();
         this.running = ask("run", this.wanted, (blocks) => this.given.tell(t("Block {blocks} of {L} …", { blocks, L: this.L })));
         const { tokens, probs, ...tensors } = await this.running;
+        const { config: { class_token, depth } } = this.model;
+        for (let l = 0; class_token === false && l <= depth; l++) tokens.fill(0, l * this.T * this.D, (l * this.T + 1) * this.D); // nobody is there
         for (let l = 0; l <= this.L; l++)
           tensors[l ? `blocks.${l - 1}` : "embed"] = tokens.subarray(l * this.T * this.D, (l + 1) * this.T * this.D);
         this.result = { tokens, probs, tensors, rows: new Map(), answers: [], opened: new Map() };
@@ -101,11 +172,12 @@ window.vit.script("vit-way.js").then(() => customElements.whenDefined("vit-way")
 
     answers(layer) {
       const { each, whole } = this.result.answers[layer], K = whole.length;
-      return { whole, patches: { get: (i) => each.subarray((1 + i) * K, (2 + i) * K) } };
+      return { whole, patches: { get: (i) => (each.length ? each.subarray((1 + i) * K, (2 + i) * K) : undefined) } };
     }
 
     async draw() {
       const mine = ++this.asked, { given, bytes } = this;
+      this.settle();
       try {
         await this.fetch();
         if (mine !== this.asked || bytes !== this.bytes) return;

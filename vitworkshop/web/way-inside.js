@@ -7,7 +7,7 @@
     button, clauses, folded, h, note, pointer, range, select, upper, written,
   } = window.vitExplorer;
   const FEW = 48; // products shown at first
-  const BLOCK = ["norm1", "attn.qkv", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2",
+  const BLOCK = ["norm1", "attn.qkv", "attn.turned", "attn.scores", "attn.weights", "attn.mixed", "attn.proj", "mid", "norm2",
     "mlp.fc1", "mlp.act", "mlp.fc2", "block"];
   const SAYS = { // above the row with which a part begins
     norm1: t("Attention: a query of this token meets the key of every token. The scores become weights that sum to 1; the "
@@ -44,6 +44,7 @@
     softmax: ({ row, most, sum }, i) => t("Here e to ({score} − {most}), the highest score of the row taken off, over a sum of "
       + "{sum}.", { score: written(row[i]), most: written(most), sum: written(sum) }),
     absent: () => t("Its patch was rubbed out."),
+    gate: () => t("The second factor is its gate, times what the activation makes of it."),
     off: () => t("Its head is off."),
   };
 
@@ -59,11 +60,13 @@
 
   /* A tensor's letters and sizes, as chapters write them. */
   function shape({ D, N, T, P, heads, model: { config, classes } }, name) {
-    const ratio = config.mlp_ratio, hidden = [["T", `${ratio}D`], [T, Math.trunc(D * ratio)]];
+    const ratio = config.mlp_ratio, M = Math.trunc(D * ratio + 1e-6), hidden = [["T", `${+ratio.toFixed(2)}D`], [T, M]];
+    const two = /^token_/.test(config.global_pool) ? 2 : 1, qkv = [["T", "3D"], [T, 3 * D]];
     const map = [["h", "T", "T"], [heads, T, T]];
     const [letters, sizes] = {
-      patches: [["N", "P²C"], [N, 3 * P * P]], patch_embed: [["N", "D"], [N, D]], "attn.qkv": [["T", "3D"], [T, 3 * D]],
-      "attn.scores": map, "attn.weights": map, "mlp.fc1": hidden, "mlp.act": hidden, pool: [["D"], [D]],
+      patches: [["N", "P²C"], [N, 3 * P * P]], patch_embed: [["N", "D"], [N, D]], "attn.qkv": qkv, "attn.turned": qkv,
+      "attn.scores": map, "attn.weights": map, "mlp.fc1": config.mlp === "gated" ? [["T", "2M"], [T, 2 * M]] : hidden,
+      "mlp.act": hidden, mean: [["D"], [D]], pool: [[two > 1 ? "2D" : "D"], [two * D]],
       head: [["K"], [classes.length]],
     }[parts(name)[1]] ?? [["T", "D"], [T, D]];
     const text = `(${letters.join(", ")}) = (${sizes.join(", ")})`;
@@ -89,18 +92,18 @@
     let whole = false; // whether all products of a sum are shown
 
     const perPlace = (name) => name === "patches" || name === "patch_embed";
-    const alone = (name) => name === "pool" || name === "head";
-    const who = (name, at) => (perPlace(name) ? way.where(at) : at ? way.where(at - 1) : "CLS");
+    const alone = (name) => /^(mean|pool|head)$/.test(name);
+    const who = (name, at) => (perPlace(name) ? way.where(at) : at ? way.where(at - 1) : way.called(0));
     const row = (name) => (alone(name) ? 0 : perPlace(name) ? way.state.patch : 1 + way.state.patch);
-    const names = () => ({ photo: [], patches: ["patches"], tokens: ["patches", "patch_embed", "embed"],
+    const names = () => ({ photo: [], patches: ["patches"], tokens: way.isPatch ? ["patches", "patch_embed", "embed"] : ["embed"],
       pool: ["norm", "pool"], answer: ["pool", "head"] }[way.now.kind]
-      ?? BLOCK.map((own) => `blocks.${way.now.l}${own === "block" ? "" : `.${own}`}`));
+      ?? BLOCK.filter((own) => own !== "attn.turned" || way.turns).map((own) => `blocks.${way.now.l}${own === "block" ? "" : `.${own}`}`));
 
     /* A number in words. */
     function called([name, at, i, head]) {
       const [l, own] = parts(name), { D, heads } = way, d = D / heads, what = about(name).called, token = who(name, at);
       const where = (text) => (l === undefined ? text : t("{text}, block {l}", { text, l }));
-      if (own === "attn.qkv") {
+      if (/qkv|turned/.test(own)) {
         const part = [t("query"), t("key"), t("value")][Math.floor(i / D)];
         return where(t("number {i} of the {part} of {token}, head {head}", { i: i % d, part, token, head: Math.floor((i % D) / d) }));
       }
