@@ -11,7 +11,7 @@ import pytest
 import torch
 from browsing import needs_browser, opened
 from pages import CHAPTERS, source
-from PIL import Image
+from PIL import Image, ImageOps
 from safetensors.torch import save_file
 from web_pages import explorer, page, run, tiny_model
 
@@ -170,7 +170,7 @@ def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
 REFUSED = {  # what it holds, and what is said of it; a phone's picture may bear any name
     "empty.png": (b"", "is empty"),
     "text.png": (b"no picture", "no picture that the browser can read"),
-    "cut.webp": (b"RIFF\x99\0\0\0WEBPVP8 ", "no picture that the browser can read"),
+    "cut.webp": (b"RIFF\x99\0\0\0WEBPEXIF\x09", "no picture that the browser can read"),
     "phone.jpg": (
         b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
         "is HEIC, which this browser cannot",
@@ -199,6 +199,7 @@ def files(tmp_path_factory) -> dict[str, str]:
         "grey.png": (wide.convert("L"), {}),
         "turned.jpg": (wide, {"exif": turned}),
         "turned.png": (wide, {"exif": turned}),
+        "turned.webp": (wide, {"exif": turned, "lossless": True}),
         "clear.png": (clear, {}),
         "small.png": (photo.resize((20, 31)), {}),
         "panorama.jpg": (photo.resize((12000, 300)), {}),
