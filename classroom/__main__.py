@@ -29,13 +29,19 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Grades for homework, and for the capstone."
-    parser = Parser(prog="python -m classroom", description=about)
+    parser = Parser(
+        prog="python -m classroom",
+        description="Grades for homework, and for the capstone.",
+    )
     commands = parser.add_subparsers(required=True, metavar="command", dest="command")
     graded = commands.add_parser("grade", help="grade a homework")
     graded.add_argument("--homework", type=int, required=True, choices=NUMBERS)
-    text = "run such answers once more"
-    graded.add_argument("--again", choices=["stopped"], default="", help=text)
+    graded.add_argument(
+        "--again",
+        choices=["stopped"],
+        default="",
+        help="run such answers once more",
+    )
     for p in (graded, commands.add_parser("capstone", help="evaluate models")):
         text = "a folder of what was handed in, or the zip that Canvas or Moodle gives"
         p.add_argument("folder", type=Path, metavar="FOLDER", help=text)

@@ -61,6 +61,9 @@ class Answers:
 
     def __init__(self, cells: list[Cell], work: Homework) -> None:
         self.cells = [*enumerate(cells, 1)]
+        # the code of all cells, without remarks
+        codes = (_bare(text) for kind, text in cells if kind == "code")
+        self.bare = "\n".join(filter(None, codes))
         names = [task.name for task in work.tasks.values() if task.name]
         taken = re.compile("|".join(map(BOUND.format, names)), FORM)
         known = {_plain(text) for _, text in released(work)}
@@ -89,8 +92,7 @@ class Answers:
             twice = sum(len(bound.findall(text)) for _, text in places) > 1
             odd = f"{name} is defined more than once: the last counts" * twice
             cells = [(0, SET_UP), *cells]
-            code = "\n".join(filter(None, (_bare(text) for _, text in cells)))
-            return Found(cells, places[-1][1], odd, code)
+            return Found(cells, places[-1][1], odd, self.bare)
         parameters = inspect.signature(reference).parameters
         alike = r"\bdef[ \t]+\w+\(\s*" + r"\b[^,()]*,\s*".join(parameters) + r"\b"
         beside = [
@@ -144,13 +146,16 @@ def _plain(text: str) -> str:
     return " ".join(OPEN.sub("", text).split())
 
 
+class _NoRemarks(ast.NodeTransformer):
+    """Leaves out statements that are constants, as docstrings are."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) else node
+
+
 def _bare(text: str) -> str:
     """A cell's code, however it is spaced, without comments and docstrings; as it is if it is no Python."""
     try:
-        cell = ast.parse(text)
-        for node in ast.walk(cell):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                node.value.value = 0
-        return ast.unparse(cell)
+        return ast.unparse(_NoRemarks().visit(ast.parse(text)))
     except (SyntaxError, RecursionError, MemoryError, ValueError):
         return text

@@ -27,7 +27,7 @@ def write_back(
     head = {"canvas": work.name, "moodle": "Grade"}[roster.platform]
     done = {row.key: row for row in rows if row.points is not None}
     table = io.StringIO()
-    csv.writer(table).writerows(_table(roster, head, work.points, done))
+    csv.writer(table).writerows(_table(roster, head, done))
     files = {"grades.csv": table.getvalue().encode("utf-8-sig")}
     for key, row in done.items():
         if by := packed(row.file):
@@ -40,26 +40,21 @@ def write_back(
             archive.writestr(zipfile.ZipInfo(name), raw)
 
 
-def _table(
-    roster: Roster, head: str, most: int, done: dict[str, Row]
-) -> Iterator[list[str]]:
+def _table(roster: Roster, head: str, done: dict[str, Row]) -> Iterator[list[str]]:
     """The platform's table, of Canvas's only what says who it is, with points in one column."""
-    sheet, canvas = roster.sheet, roster.platform == "canvas"
+    sheet = roster.sheet
     form = re.compile(rf"{head}( \(\d+\))?", re.I)
     place = next((name for name in sheet.columns if form.fullmatch(name)), "")
-    if not place and not canvas:
+    if not place:
         got = ", ".join(sheet.heads)
-        raise ValueError(
-            f"expected a column {head} in Moodle's worksheet, got {got}; download it with Moodle in English"
-        )
-    keep = [name for name in sheet.columns if not canvas or name in (*CANVAS, place)]
-    keep += [] if place else [head]
+        fix = "download Moodle's in English, and call Canvas's assignment so"
+        raise ValueError(f"expected a column {head} in the roster, got {got}; {fix}")
+    whole = roster.platform == "moodle"
+    keep = [name for name in sheet.columns if whole or name in (*CANVAS, place)]
     heads = dict(zip(sheet.columns, sheet.heads, strict=True))
-    yield [heads.get(name, name) for name in keep]
+    yield [heads[name] for name in keep]
     for row in sheet.rows:
         person = done.get(row.get("key", ""))
         # an empty cell would take away what Canvas has, also that somebody is excused
-        points = f"{person.points:g}" if person else row.get(place, "")
-        if row.get("student") == "Points Possible":
-            points = points or str(most)
-        yield [points if name in (place, head) else row[name] for name in keep]
+        points = f"{person.points:g}" if person else row[place]
+        yield [points if name == place else row[name] for name in keep]

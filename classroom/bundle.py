@@ -1,6 +1,6 @@
 """Writes class/bundle-PLATFORM.zip, from which a class starts without a network, and class/pages.zip for readers.
 
-    python -m classroom.bundle          (or: make bundle; on Linux without a GPU: make bundle TORCH=cpu)
+    make bundle         (it builds the book first; on Linux without a GPU: make bundle TORCH=cpu)
 
 With `LANGUAGES=en,zh` its pages have both languages and its chapters are Chinese.
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from classroom import editions
 from classroom.start import COMPUTER, WANTED
 from page.browser import HTML
-from page.edition import languages, place
+from page.edition import languages
 from tools import colab
 from vitworkshop.exercises.language import language
 
@@ -83,11 +83,7 @@ def write(folder: Path, arguments: list[str]) -> None:
 
 def main(arguments: list[str]) -> None:
     """Writes both zips and says how large they are."""
-    pages = HTML / place(language(languages()[-1]))
-    if not (pages / "index.html").is_file():
-        raise SystemExit(
-            f"expected the built book in {pages}: make book LANGUAGES=en,zh first"
-        )
+    language(languages()[-1])
     editions.publish(NAME, lambda folder: write(folder, arguments))
     editions.publish("pages", lambda folder: shutil.copytree(HTML, folder / "book"))
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from classroom.grade import Graded, Result, Row
+from classroom.grade import Graded, Result, Row, told
 from classroom.homework import Homework, Task
 from classroom.names import digest
 from classroom.submissions import File, Submission, find, pieces
@@ -54,8 +54,8 @@ your teacher wants to hear how it was made before there are points.
 """
 
 
-MODEL = Task("A model", "", POINTS, 0)
-WORK = Homework(0, "Capstone", "a small ViT", "", POINTS, {"capstone": MODEL})
+TASKS = {"capstone": Task("A model", "", POINTS, 0)}
+WORK = Homework(0, "Capstone", "a small ViT", "", POINTS, TASKS)
 
 
 def grade_capstone(files: list[File], seed: int, people: Iterable[str]) -> Graded:
@@ -86,7 +86,7 @@ def _graded(submissions: list[Submission], images: Tensor, labels: Tensor) -> li
                 known[f"the entry {each.key}"] = _read(model, images, labels)
         except Exception as error:  # one bad submission stops no other
             why = " ".join(str(error).split())[:300] or type(error).__name__
-            result.says = row.problem = why
+            result.says = row.problem = told(why)
     book = {
         f"the book's {name}": _read(load_pretrained(name)[0], images, labels)
         for name in (list_pretrained() if known else ())
@@ -155,7 +155,9 @@ def _model(files: list[File]) -> tuple[Any, bytes]:
             raise ValueError(
                 f"expected at most {most:,} {name}, got {value:,}: it is out of the budget"
             )
-    with tempfile.TemporaryDirectory() as copy:  # what was read is what is loaded
+    with tempfile.TemporaryDirectory(
+        prefix="task-"
+    ) as copy:  # what was read is what is loaded
         Path(copy, "model.safetensors").write_bytes(raw)
         write_json(Path(copy, "model.json"), card | {"name": "model"})
         return load_pretrained("model", copy)[0], raw

@@ -7,7 +7,6 @@ them, at the top what the page "For teachers" says of the chapter, and below eac
 hints.
 """
 
-import copy
 import re
 import shutil
 from collections.abc import Callable
@@ -74,7 +73,7 @@ FOLDED = re.compile(
 def student(notebook: dict) -> dict:
     """A chapter without its solutions."""
     cells = []
-    for cell in copy.deepcopy(notebook["cells"]):
+    for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             if "solution" not in cell["metadata"].get("tags", []):
                 cells.append(cell)

@@ -66,7 +66,7 @@ class Row:
     problem: str = ""
     name: str = ""
     file: str = ""  # what was handed in is called
-    same: str = ""  # a mark of what the cells hold
+    same: str = ""  # a mark of its code, without remarks
 
     @property
     def total(self) -> float:
@@ -135,9 +135,9 @@ def grade(
         try:
             with _ONE:
                 submission.read(work.number)
-            text = str(submission.cells).encode(errors="replace")
-            row.problem, row.same = submission.problem, hashlib.sha256(text).hexdigest()
+            row.problem = submission.problem
             answers = Answers(submission.cells, work)
+            row.same = digest(answers.bare)
             for key, task in work.tasks.items():
                 row.results[key] = _graded(
                     submission, answers, key, task, exercises.get(key), room
@@ -245,7 +245,7 @@ def left_out(ran: Ran) -> str:
             f"{f'cell {int(n)}, line {int(m)}: ' if n else ''}{error:.40}: {says:.160}"
             for n, m, error, says in ran.values[0]["failed"]
         ]
-        return _told("; ".join(failed[:3]))
+        return told("; ".join(failed[:3]))
     return ""
 
 
@@ -264,11 +264,12 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
 
 
 def _outcome(frame: dict[str, Any]) -> Outcome:
-    words = {name: _told(f"{frame[name]:.160}") for name in ("error", "says", "where")}
+    words = {name: told(f"{frame[name]:.160}") for name in ("error", "says", "where")}
     changed, printed = int(frame["changed"]), frame["printed"] is True
     # it is plain already; once more, and half precision would no longer be seen
     return Outcome(frame["value"], **words, changed=changed, printed=printed)
 
 
-def _told(text: str) -> str:
+def told(text: str) -> str:
+    # an error's words, the same in every run
     return printable(PASSING.sub("…", text))

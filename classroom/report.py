@@ -32,8 +32,11 @@ def write_reports(
     pages = {}
     for row in rows:
         said += [f"{_who(row)}: {row.problem}"] if row.problem else []
-        again = {key: result.again for key, result in row.results.items()}
-        said += [f"{_who(row)} {key}: {why}" for key, why in again.items() if why]
+        said += [
+            f"{_who(row)} {key}: {result.again}"
+            for key, result in row.results.items()
+            if result.again
+        ]
         pages[row.key] = page = _page(work, row)
         write_atomic(out / "feedback" / f"{slug(row.key)}.html", page.encode())
     said += _identical(rows)
@@ -57,15 +60,15 @@ def _who(row: Row) -> str:
 
 
 def _identical(rows: list[Row]) -> list[str]:
-    """Whose notebooks hold the same cells, if something in them was answered."""
+    """Whose notebooks hold the same code, remarks apart, if a task was answered in it."""
     alike: dict[str, list[Row]] = {}
     for row in rows:
         kinds = {result.kind for result in row.results.values()}
-        if row.same and kinds - {"waiting", "missing"}:
+        if row.same and kinds - {"waiting", "missing", "words"}:
             alike.setdefault(row.same, []).append(row)
     # who handed in one file together is no news
     return [
-        f"identical notebooks: {', '.join(map(_who, some))}"
+        f"the same code: {', '.join(map(_who, some))}"
         for some in alike.values()
         if len({row.file for row in some}) > 1
     ]

@@ -1,5 +1,6 @@
 """Tables as spreadsheets write them, in whatever language, and as they may read them."""
 
+import codecs
 import contextlib
 import csv
 import io
@@ -9,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 OLD = ("gb18030", "big5", "shift_jis", "cp1252")
 # in cp1252: what no language of Europe writes, three such letters in a row or two that touch no other
 STRANGE = re.compile(
@@ -36,11 +36,9 @@ def read_sheet(
     Where several kinds of letters could be meant, it is those in which names that are `known` stand there.
     """
     raw = path.read_bytes()
-    encoding = next(
-        (name for mark, name in MARKS.items() if raw.startswith(mark)), "utf-8"
-    )
+    wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text = raw.decode(encoding).removeprefix("\ufeff")
+        text = raw.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError:
         text = _decoded(raw, path, known)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)

@@ -207,7 +207,9 @@ def _cells(raw: bytes) -> list[Cell]:
             "not a notebook: open it in Jupyter, save it and hand in the .ipynb"
         ) from None
     found = []
-    for cell in (cell if isinstance(cell, dict) else {} for cell in cells):
+    for cell in cells:
+        if not isinstance(cell, dict):
+            continue
         source = cell.get("source")
         text = "".join(map(str, source)) if isinstance(source, list) else source
         text = text if isinstance(text, str) else ""

@@ -77,7 +77,7 @@ def _encode(x: Any) -> Any:
     for kind in (list, tuple, set):
         if isinstance(x, kind):
             return {"kind": kind.__name__, "items": [*map(_encode, x)]}
-    return {"kind": "other", "name": type(x).__name__[:40]}
+    return {"kind": "other", "name": type(x).__name__}
 
 
 def _decode(x: Any, parts: Iterator[int], models: bool) -> Any:

@@ -30,14 +30,14 @@ from babel.messages.pofile import read_po, write_po
 
 from page import beside, clinic, edition, guess, numbers
 from page import map as drawn_map
-from vitlib.weights import foreign
+from vitlib.weights import names as parts
 from vitworkshop.exercises import told
 from vitworkshop.words import FOLDER
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = {  # for Python, for pages, for what is drawn
     "": "",
-    "-scripts": (".js", "foreign.py"),
+    "-scripts": (".js", "weights/names.py"),
     "-figures": "figures",
 }
 WORDS = re.compile("[A-Za-z]{2}")
@@ -89,7 +89,8 @@ def sources() -> Iterator[tuple[str, Iterable[Message]]]:
     for name, script in files("vitworkshop/web/way-steps.js"):
         for steps in json.loads(script[script.index("{") : -2]).values():
             yield name, steps[:3]
-    yield "vitlib/weights/foreign.py", [*foreign.ABSENT.values(), foreign.NO_SUCH]
+    refused = [*parts.ABSENT.values(), *parts.ODD.values(), parts.NO_SUCH]
+    yield "vitlib/weights/names.py", refused
     for name, source in files("vitworkshop/exercises/*.py"):
         yield name, replies(Path(name).stem, source)
 

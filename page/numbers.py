@@ -28,7 +28,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import vitlib as vl
-from page import address, clinic, lengths, values
+from page import address, clinic, lengths, today, values
 from page.explorers import MODEL
 from page.values import duration, unbroken
 from page.words import t
@@ -371,6 +371,8 @@ TABLES = {
     "our-studies": our_studies,
     "what-it-learns": what_it_learns,
     "chapters": chapters_table,
+    "parts-of-today": today.worth,
+    "positions-of-518": today.resampled,
     **clinic.TABLES,
 }
 

@@ -3,7 +3,7 @@
 Sphinx's own search fetches each page it found to quote from it, which a browser refuses for plain files, and opens
 pages at their top. Here each section is an entry: its title, its anchor, its text and its code. Terms of the glossary,
 folded answers and entries of the reference are entries of their own; tables of runs are not read.
-`book/_static/search/search.js` reads them. For the Chinese edition they bring what readers may
+`book/_static/search/search.js` reads them, by way of MiniSearch. For the Chinese edition they bring what readers may
 ask for, `book/zh/search.yml`.
 """
 

@@ -16,7 +16,7 @@ import jaxtyping
 import pytest
 from browsing import address, axe, browser, visited  # noqa: F401 - fixtures
 from hypothesis import HealthCheck, settings
-from samples import is_drawn
+from samples import drawing, is_drawn
 
 # A shell that runs the tests in the background ignores Ctrl-C, and so would they and the processes that they interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -51,11 +51,10 @@ def is_left_out(item: pytest.Item, asked: str) -> bool:
     """Whether a test is not asked for, or not in today's sample."""
     if any(item.get_closest_marker(name) for name in ASKED_FOR if name not in asked):
         return True
-    sampled = item.get_closest_marker("sampled")
-    if sampled is None or os.environ.get("EVERY") == "1":
+    found = drawing(item)
+    if found is None or os.environ.get("EVERY") == "1":
         return False
-    n, name = (*sampled.args, item.nodeid)[:2]
-    return not is_drawn(name, n, int(os.environ["SAMPLE_DAY"]))
+    return not is_drawn(*found, int(os.environ["SAMPLE_DAY"]))
 
 
 def pytest_collection_modifyitems(config, items):

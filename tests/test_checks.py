@@ -56,6 +56,7 @@ CALLS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("drawn10_masks", "load_drawn10"), dict(split="test", n=2, seed=0)),
     **dict.fromkeys(("check", "hint"), dict(exercise="03.1")),
     **dict.fromkeys(("load_pretrained", "load_results"), dict(name="cifar10-plain")),
+    "look": dict(thing="cifar10-plain"),
     **dict.fromkeys(
         ("cutmix", "mixup"),
         dict(images=IMAGES, targets=TARGETS, alpha=0.8, generator=DRAW),

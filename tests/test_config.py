@@ -239,6 +239,7 @@ def test_every_word_makes_a_model_of_its_own():
         "global_pool",
         "attention",
         "pos_at",
+        "mlp",
     }
     assert set(CHOICES) == known
     images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
@@ -246,8 +247,14 @@ def test_every_word_makes_a_model_of_its_own():
         logits = []
         for word in words:
             torch.manual_seed(0)
+            registers = int(word == "token_reg")
             cfg = vl.ViTConfig(
-                img_size=8, embed_dim=8, depth=2, num_heads=2, **{field: word}
+                img_size=8,
+                embed_dim=8,
+                depth=2,
+                num_heads=2,
+                reg_tokens=registers,
+                **{field: word},
             )
             logits.append(vl.VisionTransformer(cfg).eval()(images))
         assert len({tuple(row.flatten().tolist()) for row in logits}) == len(words), (

@@ -58,6 +58,7 @@ LAZY = {
     "check": "vitworkshop.exercises.ask",
     "hint": "vitworkshop.exercises.ask",
     "language": "vitworkshop.exercises.language",
+    "look": "vitworkshop.cli.look",
     "Explorer": "vitworkshop.web.explore",
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",

@@ -70,7 +70,7 @@
 
   document.getElementById("pst-search-dialog")?.addEventListener("input", () => {
     if (!document.querySelector(".bd-search-container"))
-      for (const name of ["sections", "search/search"]) {
+      for (const name of ["minisearch/minisearch", "sections", "search/search"]) {
         const src = `${root.dataset.content_root || "./"}_static/${name}.js`;
         document.head.append(Object.assign(document.createElement("script"), { async: false, src }));
       }

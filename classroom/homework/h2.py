@@ -45,10 +45,7 @@ def masked_cases():
 
 
 def norm_cases():
-    shapes = [(2, sizes(5)[0] + 1, 6 * n, 3) for n in (1, 2)] + [
-        (1, 3, 8, 2),
-        (2, 2, 12, 4),
-    ]
+    shapes = [(2, sizes(5)[0] + 1, D, g) for D, g in ((6, 3), (8, 2), (12, 4))]
     return [
         (3 * torch.randn(B, N, D) + 2, torch.randn(D), torch.randn(D), g)
         for B, N, D, g in shapes

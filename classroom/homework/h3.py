@@ -52,7 +52,7 @@ def step_cases():
             m * (t > 1),
             torch.rand(p.shape) * (t > 1),
             t,
-            0.1 + float(torch.rand(())) / 10,
+            0.1,
             0.3,
         )
         for t, p, g, m in drawn
@@ -73,7 +73,7 @@ def pasted_cases():
     drawn = []
     for H, W in ((8, 10), (9, 7), (6, 12)):
         B, K = sizes(5)[0] + 1, 4
-        box = (int(torch.randint(3, ())), 1, H - 2, int(torch.randint(3, W, ())))
+        box = (2, 1, H - 2, sizes(W - 3)[0] + 1)
         drawn.append(
             (
                 torch.rand(B, 2, H, W),

@@ -94,7 +94,7 @@ how many tokens that would be for CLS, token 0, in each layer and head: `(L, h)`
             looked_at,
             inputs=lambda: [
                 (maps(2, 3, sizes(5)[0] + 2),),
-                (maps(3, 2, 4).round(decimals=0),),
+                (maps(3, 2, 4).round(),),
                 (maps(1, 4, 9),),
             ],
             mistakes=[

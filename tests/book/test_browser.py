@@ -139,7 +139,7 @@ def test_code_and_tables_fit_beside_the_contents(visited):
     assert not wide
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_text_stands_out(visited, dark):
     tab, _ = visited
@@ -165,6 +165,25 @@ def test_the_map_can_be_used_by_keyboard(visited):
         assert (
             focused.evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
         )
+
+
+def test_the_first_screen_of_a_chapter_is_its_question(visited):
+    """Title, promise, map, a folded line, and the first section begins; on a phone it is at most a screen away."""
+    tab, _ = visited
+    if not re.search(r"/book/\d\d-", tab.url):
+        return
+    for width, screens in ((1280, 1), (390, 1.25)):
+        show(tab, width=width)
+        tab.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+        first = tab.locator(".bd-article > section > section").first
+        place = first.locator("h2").bounding_box()
+        assert place["y"] + place["height"] < screens * 900
+    fold = tab.locator("details.hide").first
+    assert fold.locator("summary").inner_text().strip() == "Show the imports"
+    assert not fold.locator("pre").is_visible()
+    fold.locator("summary").click()
+    assert "import vitlib as vl" in fold.locator("pre").inner_text()
+    fold.locator("summary").click()
 
 
 def test_the_page_was_quiet_all_along(visited):

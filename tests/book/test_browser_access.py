@@ -90,7 +90,9 @@ def chapter(browser, address):
         yield tab
 
 
-@pytest.mark.parametrize("page", [CHAPTER, "book/questions", "book/how-to-run"])
+@pytest.mark.parametrize(
+    "page", sampled_pages(2, [CHAPTER, "book/questions", "book/how-to-run"])
+)
 def test_whatever_takes_the_focus_shows_it_in_one_way(browser, address, page):
     """But for parts of the map (a test of theirs is in test_browser.py), and tabs, whose labels show it."""
     with opened(browser, f"{address}/{built(page)}") as (tab, _):
@@ -163,6 +165,7 @@ def test_tables_scroll_in_a_box_that_has_a_name_and_rows_keep_theirs_in_sight(
         assert abs(table.evaluate(left) - before) < 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("root", ["http", "file"])
 def test_back_to_top_steps_aside_for_an_explorer(browser, address, root):
     """It is there in the text, and gone where an explorer reaches under it."""

@@ -57,8 +57,8 @@ def wake(tab) -> None:
 @pytest.fixture(
     scope="module",
     params=[
-        *sampled_pages(2, EXPLORED),
-        *sampled_pages(8, [f"zh/{page}" for page in EXPLORED]),
+        *sampled_pages(4, EXPLORED),
+        *sampled_pages(16, [f"zh/{page}" for page in EXPLORED]),
     ],
 )
 def woken(request, browser):
@@ -114,7 +114,6 @@ def test_the_picture_that_is_shown_is_marked_and_no_other(woken):
         assert marked.count() == min(1, one.locator(".samples").count())
 
 
-@pytest.mark.sampled(3)
 def test_canvases_follow_the_theme(woken):
     """What is drawn in the page's colours is drawn anew in its others."""
     tab, _, names = woken
@@ -243,6 +242,7 @@ SEEN = """lab => { // the ringed part, and what may hide it: all in the window
 }"""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("width", "model"), [(1280, 0), (1280, 1), (390, 0), (390, 1)])
 def test_the_tour_goes_from_its_first_step_to_its_last(browser, address, width, model):
     """By keyboard alone: each step asks, then says something with a number of the results beside what was guessed, does
@@ -316,7 +316,7 @@ SHIFT = """window.shift = 0;
         .observe({type: 'layout-shift', buffered: true})"""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
 @pytest.mark.parametrize("page", ["book/intro", LAB])
 def test_nothing_moves_when_an_explorer_comes(browser, address, page, width):
@@ -333,7 +333,7 @@ DONE = """{removed: [3, 11], painted: [0, 9], heads: [[1, 0]], order: lab.state.
     positions: [...lab.state.order.slice(1), 0]}"""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize("state", ["{}", DONE, "{positions: 'none', removed: [63]}"])
 def test_a_state_has_its_link_and_its_lines_of_python(browser, at, state):

@@ -42,7 +42,7 @@ def page(request, browser, address):
         yield tab, request.param
 
 
-@pytest.fixture(scope="module", params=SAMPLE)
+@pytest.fixture(scope="module", params=sampled_pages(2, SAMPLE))
 def phone(request, browser, address):
     """A chapter as it comes to a phone."""
     with opened(browser, f"{address}/{built(request.param)}", width=390) as (tab, _):
@@ -149,7 +149,7 @@ def test_equations_icons_and_drawings_have_their_fonts(phone):
     assert not weights(phone, r"^http.*\.(woff2?|ttf|otf)$")
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", sampled_pages(2, SAMPLE))
 def test_equations_are_drawn_without_scripts(browser, address, name):
     """Each that is shown has a size; test_browser.py sees to all pages with scripts."""
     with unscripted(browser, f"{address}/{built(name)}") as tab:

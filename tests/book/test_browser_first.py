@@ -93,6 +93,7 @@ def test_at_320_pixels_no_stop_covers_another(browser):
         assert tab.evaluate("document.documentElement.scrollWidth") <= 320
 
 
+@pytest.mark.sampled(3)
 def test_the_dares_promises_are_kept(browser):
     """Of every picture that it offers: so many patches are enough, and one fewer is not, in the page and in PyTorch."""
     with opened(browser, TITLE) as (tab, _):

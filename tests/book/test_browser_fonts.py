@@ -67,7 +67,7 @@ def drawn_in(tab, selector: str) -> set[str]:
     return {font["familyName"] for each in fonts for font in each}
 
 
-@pytest.fixture(scope="module", params=sampled_pages(2, [*FAMILIES]))
+@pytest.fixture(scope="module", params=sampled_pages(4, [*FAMILIES]))
 def alone(request, browser, tmp_path_factory):
     """A browser that finds one family of fonts on its machine, the family, and what it really draws with."""
     family, (file, package) = request.param, FAMILIES[request.param]

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browsing import built, needs_browser, opened, show
+from browsing import built, needs_browser, opened, sampled_pages, show
 
 from tools import pdf
 
@@ -18,7 +18,9 @@ FURNITURE = "button, .bd-sidebar, .bd-header-article, .prev-next-footer, .header
 
 @pytest.fixture(
     scope="module",
-    params=[CHAPTER, "book/questions", "book/data-and-models", "book/how-to-run"],
+    params=sampled_pages(
+        2, [CHAPTER, "book/questions", "book/data-and-models", "book/how-to-run"]
+    ),
 )
 def printed(request, browser, address):
     """A page that was read in the dark and is printed."""

@@ -48,6 +48,7 @@ def test_the_doctor_names_the_bug(letter):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.weekly) for seed in (1, 2))]
 )

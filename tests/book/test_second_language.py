@@ -118,6 +118,7 @@ def words(path) -> set[str]:
     return set(re.findall("[A-Za-z]{3,}", " ".join(shown(path))))
 
 
+@pytest.mark.sampled(3)
 def test_data_alone_makes_a_language_and_what_stays_english_is_the_themes(book):
     english, other = (words(folder / "html/book/microscope.html") for folder in book)
     assert "epocsorciM" in other and "Microscope" in english

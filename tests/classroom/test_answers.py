@@ -132,6 +132,10 @@ def saved(folder, name, cells):
     (folder / f"{name}.ipynb").write_text(json.dumps(whole))
 
 
+# all or none: they are graded together
+handed_in = pytest.mark.sampled(3, "handed in")
+
+
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """What each notebook got, by its name and the task."""
@@ -164,7 +168,7 @@ def graded(tmp_path_factory):
     return found
 
 
-@pytest.mark.sampled(4)
+@handed_in
 @pytest.mark.parametrize("name", CODE)
 def test_a_right_answer_counts_wherever_it_is(graded, name):
     row = graded[name, "1.1"]
@@ -175,6 +179,7 @@ def test_a_right_answer_counts_wherever_it_is(graded, name):
     ) == in_order
 
 
+@handed_in
 @pytest.mark.parametrize("name", WAITS)
 def test_what_cannot_be_told_waits_and_says_why(graded, name):
     row = graded[f"waits {name}", "1.1"]
@@ -185,6 +190,7 @@ def test_what_cannot_be_told_waits_and_says_why(graded, name):
         )
 
 
+@handed_in
 @pytest.mark.parametrize("name", SHORT)
 def test_a_shortcut_counts_and_a_person_is_asked_to_look(graded, name):
     row = graded[f"short {name}", "1.3"]
@@ -193,6 +199,7 @@ def test_a_shortcut_counts_and_a_person_is_asked_to_look(graded, name):
     assert told in graded["said"]
 
 
+@handed_in
 @pytest.mark.parametrize("name", MENTIONED)
 def test_a_shortcut_that_is_only_mentioned_is_none(graded, name):
     row = graded[f"named {name}", "1.3"]
@@ -217,6 +224,7 @@ def test_words_are_found_wherever_they_are(name):
     assert WORDS in found.text and "…" not in found.text.replace(" …", "")
 
 
+@handed_in
 def test_nothing_but_a_stub_alone_is_no_answer(graded):
     for key in ("1.1", "1.2", "1.3", "1.4", "1.5"):
         row = graded["released", key]
@@ -229,6 +237,7 @@ def test_nothing_but_a_stub_alone_is_no_answer(graded):
     assert graded["in its place", "1.5"]["points"] is None
 
 
+@handed_in
 @pytest.mark.parametrize("name", OPEN)
 def test_whatever_holds_a_place_open_is_no_answer(graded, name):
     row = graded[f"open {name}", "1.1"]

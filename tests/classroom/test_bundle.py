@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -27,28 +28,33 @@ except OSError:
 """
 
 
-@pytest.fixture
-def made(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
     """A bundle with pip's work left out, and what pip was asked for."""
-    asked = []
-    pages = tmp_path / "pages"
+    asked, top = [], tmp_path_factory.mktemp("packed")
+    pages = top / "pages"
     pages.mkdir()
     (pages / "index.html").write_text("<p>The book</p>")
 
     def run(command, check):
         asked.append([str(part) for part in command])
         if "wheel" in command:
-            (tmp_path / "bundle/wheels").mkdir()
-            (tmp_path / "bundle/wheels/vitlib-0-py3-none-any.whl").write_bytes(
-                b"1234567"
-            )
+            (top / "bundle/wheels").mkdir()
+            (top / "bundle/wheels/vitlib-0-py3-none-any.whl").write_bytes(b"1234567")
 
-    monkeypatch.setattr(bundle, "HTML", pages)
-    monkeypatch.setattr(editions, "CHAPTERS", editions.CHAPTERS[:1])
-    monkeypatch.setattr(bundle.subprocess, "run", run)
-    bundle.write(tmp_path / "bundle", ["--extra-index-url", "https://example.org"])
-    monkeypatch.undo()
-    return tmp_path / "bundle", asked
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle, "HTML", pages)
+        patch.setattr(editions, "CHAPTERS", editions.CHAPTERS[:1])
+        patch.setattr(bundle.subprocess, "run", run)
+        bundle.write(top / "bundle", ["--extra-index-url", "https://example.org"])
+    return top / "bundle", asked
+
+
+@pytest.fixture
+def made(tmp_path, packed):
+    """A copy of it, and what pip was asked for."""
+    folder, asked = packed
+    return shutil.copytree(folder, tmp_path / "bundle"), asked
 
 
 def start(folder, *arguments, **changes):

@@ -164,7 +164,7 @@ def accuracy(row) -> float:
 
 REFUSED = {
     "too large": "out of the budget", "too slow": "out of the budget",
-    "diverged": "damaged", "pickled": "model is damaged", "other weights": "sha256",
+    "diverged": "damaged", "pickled": "task-… is damaged", "other weights": "sha256",
     "nothing": "expected one .safetensors",
     "a card like a monster": "1024", "link": "got a link", "model.zip": "expected one .safetensors",
     "two models": "file, got 2",

@@ -75,6 +75,7 @@ def test_a_students_chapter_needs_no_name_that_a_solution_makes(path):
     assert not (made[True] - made[False]) & used
 
 
+@pytest.mark.sampled(3)
 @chapter
 @pytest.mark.parametrize(
     ("tongue", "called"), [("en", "Exercise {}.{}: {}"), ("zh", "练习 {}.{}：{}")]

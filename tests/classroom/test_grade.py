@@ -337,6 +337,8 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
         ("grade HERE/class --homework 1 --roster HERE/twice.csv", "expected one row for 1 in"),
         ("grade HERE/class --homework 1 --roster HERE/blank.csv", "expected an id in row 3 of"),
         ("grade HERE/class --homework 1 --roster HERE/pair.csv", "in the column with, got 3; mend it"),
+        ("grade HERE/class --homework 1 --roster HERE/canvas.csv", "expected a column Homework 1 in the roster, got"),
+        ("grade HERE/class --homework 1 --roster HERE/moodle.csv", "expected a column Grade in the roster, got Ident"),
         ("grade HERE/class --homework 1 --roster HERE/old.csv", "got letters of several kinds (gb18030, big5, cp1252)"),
         ("grade /usr/share --homework 1", "expected /usr/share where students' code cannot read, got it in /usr; move"),
         ("grade HERE/linked --homework 1", "expected HERE/linked where students' code cannot read, got it in /usr"),
@@ -351,6 +353,8 @@ def test_what_cannot_be_is_refused_in_words(tmp_path, capsys, words, said):
     (tmp_path / "twice.csv").write_text("name,id\nAnna,1\nBo,1\n")
     (tmp_path / "blank.csv").write_text("name,id\nAnna,1\nBo,\n")
     (tmp_path / "pair.csv").write_text("name,id,with\nAnna,1,\nBo,2,3\n")
+    (tmp_path / "canvas.csv").write_text("Student,ID,SIS Login ID\nAnna,1,a\n")
+    (tmp_path / "moodle.csv").write_text("Identifier,Full name\nParticipant 1,Anna\n")
     (tmp_path / "old.csv").write_bytes("name,id\n王芳,1\n".encode("gb18030"))
     (tmp_path / "class/a.ipynb").write_text(json.dumps(code()))
     (tmp_path / "linked").symlink_to("/usr/share")

@@ -122,7 +122,7 @@ def read_by_hand(out, points):
     table(out / "hand.csv", [sheet.heads, *rows])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_canvas_and_back(tmp_path, notebooks, capsys):
     zipped, roster = (
         packed(tmp_path / "submissions.zip", CANVAS, notebooks),
@@ -278,17 +278,25 @@ def test_without_a_roster_ids_are_the_platforms():
 def test_one_notebook_of_two(tmp_path, notebooks, capsys):
     folder = tmp_path / "hw"
     folder.mkdir()
-    for name in ("1234-1235.ipynb", "1236.ipynb"):
-        (folder / name).write_bytes(notebooks["right"])
+    whole = notebooks["right"].decode()
+    (folder / "1234-1235.ipynb").write_text(whole)
+    # remarks are no other code, nor are other words
+    changed = whole.replace("The same.", "As he says.")
+    head = "def snake(images, P):\\n"
+    for remark in ("    # mine\\n", '    \\"\\"\\"Mine.\\"\\"\\"\\n'):
+        assert head in changed
+        changed = changed.replace(head, head + remark)
+    (folder / "1236.ipynb").write_text(changed)
     (folder / "1237.ipynb").write_bytes(notebooks["released"])
-    (folder / "1238.ipynb").write_bytes(notebooks["released"])
+    (folder / "1238.ipynb").write_bytes(notebooks["wrong"])
     roster = table(tmp_path / "class.csv", [["id", "name"], *PEOPLE.items()])
     assert main(["grade", str(folder), "--homework", "1", "--roster", str(roster)]) == 0
     rows = read_sheet(tmp_path / "hw-grades/grades.csv").rows
-    assert [row["total"] for row in rows] == ["13", "13", "13", "0", "0"]
+    assert [row["total"] for row in rows] == ["13", "13", "13", "0", "10"]
     said = capsys.readouterr().out
     alike = "1234 Doe, Jane, 1235 王, 芳, 1236 Müller, Jörg"
-    assert f"identical notebooks: {alike}\n" in said and "1237" not in said
+    assert f"the same code: {alike}\n" in said
+    assert "1237" not in said and "1238" not in said
 
 
 @pytest.mark.sampled(3)

@@ -256,6 +256,7 @@ def test_cifar10_that_is_not_there_says_what_to_do(tmp_path, monkeypatch, capsys
     assert "python -m vitlib data cifar10" in error and error.count("\n") == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_exits_130_and_tells_how_to_go_on(tmp_path, number):

@@ -433,6 +433,7 @@ sys.exit(main(["data", "cifar10", "--root", "{root}", "--mirror", "{url}"]))
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["SIGKILL", "SIGINT"])
 def test_killed_while_downloading_it_goes_on(server, get, archive, tmp_path, kind):
     if not hasattr(signal, kind):

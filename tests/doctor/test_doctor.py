@@ -400,6 +400,7 @@ def test_a_trained_model_tells_bgr():
     }
 
 
+@pytest.mark.sampled(3)
 def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged():
     """What happens to weights that were learned on "(p1 p2 c)" in a model that flattens as "(p2 p1 c)"."""
     model = vit(patch_embed="linear", global_pool="avg")
@@ -421,6 +422,7 @@ def test_a_trained_model_tells_patches_flattened_with_rows_and_columns_exchanged
     assert names(vl.doctor(model, IMAGES, LABELS)) == {"patch order", "first loss"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("low", "high"), [(0, 1), (0, 255), (-3, 1), (-0.01, 0.01)], ids=str
 )

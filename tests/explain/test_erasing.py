@@ -210,6 +210,7 @@ def test_erasing_keeps_no_graph_anywhere(images):
 # Scores
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", vl.EXPLANATIONS)
 def test_every_explanation_scores_every_patch(model, images, name):
     """(B, N), finite, without traces on the model, of the predicted class unless told another."""
@@ -340,7 +341,11 @@ FLAT = torch.zeros(3, 6)
             {},
         ),
         (vl.intervene, "table of positions", {"pos_embed": "relative"}),
-        (vl.trace, "a model with act='gelu', got act='relu'; train", {"act": "relu"}),
+        (
+            vl.trace,
+            "cut by one matrix, and full attention, got patch_embed='stem'",
+            {"patch_embed": "stem"},
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(images, call, message, changes):

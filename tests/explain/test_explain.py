@@ -253,6 +253,7 @@ def test_relevance_is_gradient_times_attention_rolled(pool, changes):
     assert (found >= 0).all() and not found.requires_grad
 
 
+@pytest.mark.sampled(3)
 @POOLS
 def test_integrated_gradients_add_up(pool):
     """To the logit of the image minus that of grey; one step is the gradient at the middle, times the image."""

@@ -30,6 +30,7 @@ def on_meta(cfg: vl.ViTConfig | vl.ResNetConfig) -> nn.Module:
         return vl.build_model(cfg)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", vl.PRESETS)
 def test_counts_of_the_paper_sizes(name):
     with_head, without, gmacs = COUNTS[name]

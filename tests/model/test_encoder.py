@@ -129,9 +129,8 @@ def test_mlp_is_two_layers_and_an_activation(act, function):
 
 @pytest.mark.errors
 def test_mlp_names_the_activations():
-    with pytest.raises(
-        ValueError, match="act must be one of gelu, gelu_tanh, relu; got 'swish'"
-    ):
+    kinds = "gelu, gelu_tanh, quick_gelu, silu, relu"
+    with pytest.raises(ValueError, match=f"act must be one of {kinds}; got 'swish'"):
         vl.Mlp(6, 10, "swish")
 
 

@@ -530,6 +530,7 @@ def test_initial_weights(init_std):
     assert not model.cls_token.any()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "variant", ["default", "avg", "stem", "relative", "post", "dropout"]
 )

@@ -60,6 +60,7 @@ def test_a_word_follows_from_an_interval_and_a_margin(interval, ahead, equal):
     assert word({}, 1.0) == OPEN
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("true", [0.0, 0.3, 2.0, 3.0])
 @pytest.mark.parametrize("spread", [0.5, 1.0, 2.0])
 def test_false_words_are_rare(true, spread):

@@ -206,7 +206,7 @@ def train(out) -> dict:
     return run_study("stems", lambda _: data, out, device="cpu", progress=False)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @POSIX
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def test_ridge_has_the_least_squares(n, classes):
     torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.sampled(3)
 def test_shuffled_pixels_change_nothing_for_the_pixels(data):
     order = torch.randperm(32 * 32)
     mixed = data.images.flatten(2)[:, :, order].unflatten(2, (32, 32))
@@ -64,6 +65,7 @@ def test_shuffled_pixels_change_nothing_for_the_pixels(data):
     assert vl.evaluate(plain, data.images[:40], data.labels[:40])["accuracy"] > 0.9
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.slow
 def test_the_study_of_sizes_runs(run, monkeypatch):
     sizes = {500: 10, 45_000: 40}

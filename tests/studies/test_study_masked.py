@@ -30,6 +30,7 @@ def calls(monkeypatch) -> list[dict]:
     return found
 
 
+@pytest.mark.sampled(4)
 def test_a_row_is_that_of_the_better_rate_and_counts_all_that_was_trained(run, calls):
     result = run("masked", **TINY)
     assert list(result["summary"]) == list(masked.STUDY.variants)
@@ -45,6 +46,7 @@ def test_a_row_is_that_of_the_better_rate_and_counts_all_that_was_trained(run, c
     assert result["seconds"] == pytest.approx(seconds, abs=0.5)
 
 
+@pytest.mark.sampled(4)
 def test_who_learns_what_from_whom(run, calls):
     run("masked", **TINY)
     by_name = {call["recipe"].name: call for call in calls}

@@ -13,6 +13,7 @@ def recipes(study) -> dict[str, Recipe]:
     return {name: recipe(study.base, **one) for name, one in study.variants.items()}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rate", shape._RATES)
 def test_shapes_at_equal_compute_cost_the_same(rate):
     models = {

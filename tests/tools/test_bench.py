@@ -200,6 +200,7 @@ def test_the_cpu_clock_wants_one_thread(monkeypatch):
         run("--clock cpu --device cpu")
 
 
+@pytest.mark.sampled(3)
 def test_what_happens_outside_of_the_runs_is_the_runners_cost():
     """By a clock that is looked at in the beginning, around each of three runs, and at the end."""
     tiny = {**bench.TINY, "model.embed_dim": 12, "model.depth": 1, "batch_size": 8}

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from jaxtyping import TypeCheckError
 from jupyter_cache import get_cache
-from samples import is_drawn
+from samples import drawing, is_drawn
 
 import vitlib as vl
 from tools import build, chapter, recorded, refresh
@@ -172,6 +173,7 @@ def test_a_chapter_depends_on_what_it_can_import_and_names(book, code, more):
     assert found == ALWAYS | more
 
 
+@pytest.mark.sampled(3)
 def test_no_chapter_depends_on_the_command_line_or_on_all_studies():
     for path in sorted((ROOT / "book").glob("*.ipynb")):
         found = {file.relative_to(ROOT).as_posix() for file in depends_on(path, ROOT)}
@@ -305,6 +307,7 @@ class Reports:
             self.said = f"{report.outcome} {report.longreprtext}"
 
 
+@pytest.mark.sampled(3)
 def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     """It fails where the stored text is not what the run printed, and where the build has not run what there is."""
     monkeypatch.setattr(recorded, "CACHE", build.CACHE)
@@ -346,6 +349,31 @@ def test_in_n_days_each_sampled_test_runs_once():
     days = [{name for name in names if is_drawn(name, 4, day)} for day in range(9, 13)]
     assert sorted(name for day in days for name in day) == sorted(names)
     assert all(15 < len(day) < 35 for day in days)
+
+
+def test_a_page_is_drawn_with_what_is_asked_of_it():
+    """A question with an n of its own falls on days of its page; a mark of the file counts for who has none."""
+
+    def drawn(own, files=None):
+        marks = [SimpleNamespace(name="sampled", args=args) for args in own]
+        closest = files and SimpleNamespace(args=files)
+        return drawing(
+            SimpleNamespace(
+                nodeid="it", own_markers=marks, get_closest_marker=lambda _: closest
+            )
+        )
+
+    assert drawn([]) is None and drawn([(3,)]) == ("it", 3)
+    assert drawn([], (3, "lab")) == ("lab", 3) and drawn([(8,)], (3, "lab")) == (
+        "it",
+        8,
+    )
+    assert drawn([(8,), (2, "a page")]) == ("a page", 8)
+    assert drawn([(8,), (16, "a page")]) == ("a page", 16)
+    assert drawn([(2, "fonts"), (32, "a page")]) == ("a page", 32)
+    assert drawn([(32, "a page"), (2, "fonts")]) == ("a page", 32)
+    for name in map(str, range(99)):
+        assert not is_drawn(name, 8, 5) or is_drawn(name, 4, 5)
 
 
 def test_shapes_are_enforced_here():

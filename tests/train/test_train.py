@@ -123,6 +123,7 @@ for number in (2, 5, 7, 10):  # a fork may not train once its parent has, so all
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(
     not hasattr(signal, "SIGKILL") or sys.platform == "darwin",
     reason="needs fork and kill -9",
@@ -153,6 +154,7 @@ def interrupt_at(monkeypatch, step: int, number: int = signal.SIGINT) -> None:
 
 
 # inside an epoch, and its last step (4 steps an epoch)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("step", "number"),
     [(4, signal.SIGINT), (6, signal.SIGINT), (6, signal.SIGTERM)],

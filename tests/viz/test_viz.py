@@ -255,6 +255,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.sampled(3)
 def test_a_notebook_shows_each_figure_once():
     nbformat, nbclient = (
         pytest.importorskip("nbformat"),
@@ -283,11 +284,13 @@ def test_a_notebook_shows_each_figure_once():
         assert float(width[1]) == pytest.approx(72 * style.WIDTH)
 
 
+@pytest.mark.sampled(3)
 def test_viz_leaves_pyplot_alone():
     code = "import sys, vitlib.viz; assert 'matplotlib.pyplot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.sampled(3)
 def test_importing_viz_changes_nothing_elsewhere():
     code = (
         "import matplotlib\nfrom IPython.core.interactiveshell import InteractiveShell\n"

@@ -11,7 +11,7 @@ import pytest
 import torch
 from browsing import needs_browser, opened
 from pages import CHAPTERS, source
-from PIL import Image
+from PIL import Image, ImageOps
 from safetensors.torch import save_file
 from web_pages import explorer, page, run, tiny_model
 
@@ -116,7 +116,7 @@ def tab(browser, tmp_path_factory):
     tab.close()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ONES)
 def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
     """As made by `run`, whatever was done to the picture; random numbers are the sum of their terms, which open."""
@@ -170,7 +170,7 @@ def test_every_tensor_is_pytorchs_and_every_number_opens(tab, name):
 REFUSED = {  # what it holds, and what is said of it; a phone's picture may bear any name
     "empty.png": (b"", "is empty"),
     "text.png": (b"no picture", "no picture that the browser can read"),
-    "cut.webp": (b"RIFF\x99\0\0\0WEBPVP8 ", "no picture that the browser can read"),
+    "cut.webp": (b"RIFF\x99\0\0\0WEBPEXIF\x09", "no picture that the browser can read"),
     "phone.jpg": (
         b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
         "is HEIC, which this browser cannot",
@@ -199,6 +199,7 @@ def files(tmp_path_factory) -> dict[str, str]:
         "grey.png": (wide.convert("L"), {}),
         "turned.jpg": (wide, {"exif": turned}),
         "turned.png": (wide, {"exif": turned}),
+        "turned.webp": (wide, {"exif": turned, "lossless": True}),
         "clear.png": (clear, {}),
         "small.png": (photo.resize((20, 31)), {}),
         "panorama.jpg": (photo.resize((12000, 300)), {}),
@@ -254,6 +255,7 @@ GIVE = """fetch(a[1]).then(answer => answer.blob()).then(blob => {
 })"""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["drop", "paste"])
 def test_a_picture_can_be_dropped_or_pasted(lab, kind):
     """A paste counts while the focus or the pointer is in the explorer."""
@@ -271,6 +273,31 @@ def test_a_picture_can_be_dropped_or_pasted(lab, kind):
     check_own_picture(lab, vl.sample_image("coffee", 32))
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_webp_is_turned_as_pillow_turns_it(lab, turn):
+    """No browser is asked: some follow the EXIF of a WebP, some do not."""
+    upright, data, exif = (
+        Image.new("RGB", (24, 36), "white"),
+        io.BytesIO(),
+        Image.Exif(),
+    )
+    upright.paste("red", (0, 0, 12, 12))
+    upright.paste("blue", (12, 12, 24, 24))
+    exif[0x0112] = turn
+    upright.save(data, "WEBP", lossless=True, exif=exif)
+    wanted = np.asarray(ImageOps.exif_transpose(Image.open(data)).convert("RGB"))
+    url = "data:image/webp;base64," + base64.b64encode(data.getvalue()).decode()
+    found = lab.evaluate(
+        """url => fetch(url).then(answer => answer.blob()).then(blob =>
+            window.vitPictures.bytes(blob, 24, (rgba, w, h) => [h, w, ...rgba]))""",
+        url,
+    )
+    rgba = np.array(found[2:]).reshape(*found[:2], 4)
+    assert rgba[..., :3].tolist() == wanted.tolist()
+
+
+@pytest.mark.sampled(3)
 def test_own_pictures_get_the_packages_answer(lab, tmp_path, files):
     """What is no picture is refused in a sentence, and the last one stays."""
     choose = lab.locator("vit-lab input[type=file]")

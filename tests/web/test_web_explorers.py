@@ -19,7 +19,7 @@ TAPS = {  # where a finger taps (top left), where something is told then, and wh
     "positions": (".grid > button >> nth=9", ".verdict", "Row 1, column 1 is"),
     "shapes": ("[name=qkv_bias]", ".said", "qkv_bias true → false"),
     "learn": (".grid > button >> nth=5", ".verdict", "In which quarter is the shape?"),
-    "triangle": (".pad", ".verdict", "2\u00a0% of a, 87\u00a0% of b, 12\u00a0% of c"),
+    "triangle": (".pad", ".verdict", "1.6\u00a0% of a, 87\u00a0% of b, 12\u00a0% of c"),
 }
 OUT = """e => {
     const view = e.shadowRoot.querySelector('.view'), { right } = view.getBoundingClientRect();

@@ -89,6 +89,7 @@ def prepared(mean, std) -> torch.Tensor:
     return ((image / 255 - mean) / std).permute(2, 0, 1)[None]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "mean_std"),
     list(zip(FILES, ("imagenet", "half", "imagenet"), strict=True)),
@@ -300,7 +301,8 @@ def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
     for name in ("cat", "dog"):
         Path("pets", name).mkdir(parents=True)
         for i in range(10):
-            cv2.imwrite(f"pets/{name}/{i}.png", np.full((20, 20, 3), 20 * i, np.uint8))
+            shade = 20 * i + 9 * (name == "dog")
+            cv2.imwrite(f"pets/{name}/{i}.png", np.full((20, 20, 3), shade, np.uint8))
     words = "--data pets --epochs 1 --lr 2e-6 --set ema_decay=0.0 --threads 1 --device cpu".split()
     its = ["--assume", "num_heads=3"]
     assert main(["finetune", "cifar10-plain", *words, *its]) == 2
@@ -367,7 +369,6 @@ def refused(capsys, *words) -> str:
     [
         ("cls_token", None, "26 positions are not those of a square grid"),
         ("pos_embed", None, "the weights do not tell positions; take"),
-        ("pos_embed", torch.zeros(26, 24), "of another shape: pos_embed (26, 24)"),
         (
             "pos_embed",
             torch.zeros(1, 30, 24),
@@ -403,8 +404,11 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
             "embed_dim 24 is not a multiple of num_heads 5",
         ),
         ("weights --assume heads=3", "--assume takes num_heads=VALUE or act=VALUE"),
-        ("weights --assume act=tanh", "expected one of gelu"),
-        ("weights --assume mean_std=cifar", "half, imagenet, clip, got 'cifar'"),
+        (
+            "weights --assume act=tanh",
+            "act must be one of gelu, gelu_tanh, quick_gelu, silu, relu; got",
+        ),
+        ("weights --assume mean_std=cifar", "one of half, imagenet, clip; got 'cifar'"),
         ("cifar10-plain", "cifar10-plain is a model of this book; python -m vitlib"),
         ("weights --image nothing.jpg", "no file nothing.jpg"),
         ("weights --image names.txt", "names.txt is of no kind that is read"),

@@ -563,7 +563,7 @@ HEADS = "to keep the model's own head"
         (
             plus(pos_embed=torch.zeros(1, 16)),
             {},
-            r"pos_embed \(1, 16\), the model's is \(1, 17, 24\)",
+            r"pos_embed \(1, 1, 16\), the model's is \(1, 17, 24\)",
         ),
         (
             plus(pos_embed=torch.zeros(1, 12, 24)),
@@ -616,7 +616,7 @@ PARTS = {
     "low-rank additions": "blocks.0.attn.qkv.lora_A.default.weight",
 }
 TOGETHER = {
-    "scales or biases as BEiT and EVA": {"blocks.0.gamma_1": 1},
+    "scales or biases as BEiT, EVA": {"blocks.0.gamma_1": 1},
     "scales or biases as BEiT": {"blocks.0.attn.q_bias": 1, "reg_token": 1},
     "a question behind CLIP's norms": {"norm_pre.weight": 1, "attn_pool.latent": 1},
     "norms without a bias": {"blocks.0.norm1.bias": 0},
@@ -712,7 +712,7 @@ def test_what_lies_beside_the_weights_is_left_there(tmp_path, capsys):
     torch.save(theirs, tmp_path / "whole")
     with pytest.raises(
         ValueError,
-        match="expected names and tensors, got a VisionTransformer; take its state",
+        match="expected names and tensors, got a VisionTransformer of vitlib; take its state",
     ):
         vl.load_weights(ours, tmp_path / "whole")
 

@@ -348,7 +348,7 @@ class RotaryPosEmbed(NoPosEmbed):
 
     def line(self, size: int) -> Float[Tensor, " n"]:
         """Where the places of a row, or of a column, lie: 0, 1, 2, ..."""
-        return torch.arange(size)
+        return torch.arange(size, dtype=torch.float32)
 
     def turn(self, x: Float[Tensor, "B h T d"]) -> Float[Tensor, "B h T d"]:
         """Queries or keys, each pair of numbers turned by its token's angles."""

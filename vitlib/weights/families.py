@@ -29,7 +29,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         {"pos_embed": "rope_unit", "norm_eps": 1e-5, "mean_std": "imagenet"},
     ),
     "DINOv2": (
-        r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* (mask_token|patch:14|reg_token) )",
+        r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* (mask_token|patch:14|reg_token|place:\S*dinov2\S*) )",
         {"mean_std": "imagenet"},
     ),
     "DeiT III": (
@@ -37,12 +37,12 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         {"mean_std": "imagenet"},
     ),
     "distilled DeiT": (r" dist_token ", {"mean_std": "imagenet"}),
-    "SigLIP of transformers": (
+    "SigLIP (transformers)": (
         r"^(?=.* library:transformers )(?=.* attn_pool\.latent )",
         {"act": "gelu_tanh"},
     ),
     "SigLIP": (r" attn_pool\.latent ", {}),
-    "CLIP of timm": (
+    "CLIP (timm)": (
         r"^(?=.* library:timm )(?=.* norm_pre\.weight )",
         {"norm_eps": 1e-5, "mean_std": "clip"},
     ),
@@ -55,9 +55,9 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         {"mean_std": "imagenet"},
     ),
     "DINO": (r"^(?=.* library:timm )(?=.* \S*last_layer)", {"mean_std": "imagenet"}),
-    "torchvision's ViT": (r" library:torchvision ", {"mean_std": "imagenet"}),
-    "Google's ViT": (r" library:Google ", {"act": "gelu_tanh"}),
-    "ViT of transformers": (r" library:transformers ", {"norm_eps": 1e-12}),
+    "ViT (torchvision)": (r" library:torchvision ", {"mean_std": "imagenet"}),
+    "ViT (Google)": (r" library:Google ", {"act": "gelu_tanh"}),
+    "ViT (transformers)": (r" library:transformers ", {"norm_eps": 1e-12}),
     "ViT": ("", {}),
 }
 # heads by width, where they are not 64 wide

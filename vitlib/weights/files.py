@@ -157,7 +157,7 @@ def not_weights(start: bytes) -> str:
         text = start.decode("ascii")
     except UnicodeDecodeError:
         return ""
-    if text.isprintable() or "\n" in text:
+    if all(letter.isprintable() or letter.isspace() for letter in text):
         words = printable(" ".join(text.split()))[:40]
         return f"text ({words!r} ...); fetch the file itself, where need be with your access token"
     return ""

@@ -75,7 +75,7 @@ def load_weights(
 
 
 def open_vit(path: str | Path, **said: Any) -> tuple[VisionTransformer, Found, Weights]:
-    """The ViT in a file that others made, for pictures of `normalize` with its defaults; what it is; how it lay there."""
+    """The ViT in a file of others, for pictures of `normalize` with its defaults; what it is; how it lay there."""
     found = find_vit(read_weights(path))
     check_parts([*found.state, *found.beside], found.library)
     width = sizes_of(found.state).get("embed_dim")

@@ -84,9 +84,10 @@ ODD = {
     ),
 }
 NO_SUCH = "a VisionTransformer here has none and would give other answers; python -m vitlib look lists what is read"
+TWICE = "expected one {}, got two under different names; keep one of them"
 # what a file may hold that answers do not rest on: a decoder or a head of pre-training, what is computed anew here
 UNUSED = re.compile(
-    r"^(mask_token$|decoder|rope|local_cls_norm)|\bposition_ids$|^head\.(mlp|last_layer)\.(?!fc)"
+    r"^(mask_token$|decoder|rope|local_cls_norm)|\bposition_ids$|^head\.(mlp|last_layer)\."
 )
 # of several models in a file (a teacher and its student; CLIP's two) this one is taken
 CHOSEN = re.compile(r"(?<![a-z])(teacher|ema|target|visual)(?![a-z])")
@@ -126,16 +127,17 @@ def find_vit(state: Any) -> Weights:
         if not key.startswith(prefix):
             outside.append((key, name, value))
         elif name in inside:
-            raise ValueError(
-                f"expected one {name}, got two under different names; keep one of them"
-            )
+            raise ValueError(TWICE.format(name))
         else:
             inside[name] = key.removeprefix(prefix), value
     beside = []
     for key, name, value in outside:  # a head, say, or what is no part of the model
         belongs = OURS.match(name) or HEAD.match(name)
-        if name in inside or not belongs:
+        is_another = name in inside and CHOSEN.search(place + prefix)
+        if is_another or not belongs:
             beside.append(name)
+        elif name in inside:
+            raise ValueError(TWICE.format(name))
         else:
             inside[name] = key, value
     beside += [name for name in inside if UNUSED.search(name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
@@ -70,6 +71,10 @@ def load_pretrained(
         names = ", ".join(assume)
         raise ValueError(f"expected no {names} for {name}, whose card tells it")
     name, folder = _find(str(name), Path(folder))
+    if not (folder / f"{name}.json").is_file():
+        file = folder / f"{name}.safetensors"
+        fix = f"python -m vitlib look {shlex.quote(str(file))} takes it as others' weights"
+        raise ValueError(f"{file} has no card {name}.json beside it; {fix}")
     try:
         card = read_json(folder / f"{name}.json", "train the model again")
         check_name("the card's name", card["name"], "train the model again")

@@ -7,6 +7,7 @@ import io
 import re
 import shlex
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from PIL import Image
 
 from vitlib.checks import checked
 from vitlib.data.look import look as look_at
-from vitlib.data.photos import class_folders, load_folder, load_image, visible
+from vitlib.data.photos import PICTURES, class_folders, load_folder, load_image, visible
 from vitlib.files import printable, read_json
 from vitlib.weights.families import FAMILIES
 from vitlib.weights.files import READ, find_weights, shards_of
@@ -33,8 +34,7 @@ __all__ = ["Look", "look"]
 
 _RUN = "python -m vitlib"
 _SIDE = (32, 32)  # of the pictures that are compared
-_NOTEBOOK = re.compile(r"\.ipynb$", re.IGNORECASE)
-_HOMEWORK = re.compile(r"homework\D?(\d)", re.IGNORECASE)
+_TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm)$", re.IGNORECASE)
 
 
@@ -53,9 +53,9 @@ def configure(commands) -> None:
     p = commands.add_parser(
         "look",
         help="say what a file or folder is, and the next command",
-        description="Say what a file or folder is: a ViT's weights, a picture, a folder of pictures, a run, what students\n"
-        "handed in; what of it is ignored, missing, repeated or assumed; and the next command. Without THING, list\n"
-        "what is read.",
+        description="Say what a file or folder is: a ViT's weights, a picture, a folder of pictures, a run, what\n"
+        "students handed in; what of it is ignored, missing, repeated or assumed; and the next command. Without\n"
+        "THING, list what is read.",
         epilog="example: python -m vitlib look dinov2.safetensors",
     )
     p.add_argument("thing", nargs="?", metavar="THING", help="a file or a folder")
@@ -66,12 +66,12 @@ def configure(commands) -> None:
 
 
 def _look(args: argparse.Namespace) -> None:
-    if args.thing is None:
-        print("\n".join(_readable()))
-    elif args.save is None:
+    if args.save is not None:
+        print("\n".join(_save(args)))
+    elif args.thing is not None:
         print(look(args.thing, **assumed(args)))
     else:
-        print("\n".join(_save(args)))
+        print("\n".join(_readable()))
 
 
 def _readable() -> list[str]:
@@ -185,7 +185,10 @@ def _model(path: Path) -> Look | None:
         )
     if card.get("command"):
         lines.append(f"made by: {printable(card['command'])}")
-    return Look(lines, f"{_RUN} predict {_quoted(path)} PICTURES")
+    name = _quoted(path if path.exists() else path.name)
+    if not model.cfg.num_classes:
+        return Look(lines, f"{_RUN} finetune {name} --data drawn10")
+    return Look(lines, f"{_RUN} predict {name} {_quoted(PICTURES)}")
 
 
 def _run(path: Path) -> Look | None:
@@ -225,15 +228,16 @@ def _picture(path: Path) -> Look | None:
     return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
 
 
-def _notebooks(path: Path) -> list[str]:
-    """The notebooks in a folder or in a zip."""
+def _notebooks(path: Path) -> dict[str, str]:
+    """The notebooks in a folder or in a zip, each with its text."""
     if path.is_dir():
-        names = [file.name for file in path.rglob("*")]
-    elif zipfile.is_zipfile(path):
-        names = zipfile.ZipFile(path).namelist()
-    else:
-        names = []
-    return [name for name in names if _NOTEBOOK.search(name)]
+        files = sorted(file for file in path.rglob("*.ipynb") if file.is_file())
+        return {file.name: file.read_text(errors="replace") for file in files}
+    if not zipfile.is_zipfile(path):
+        return {}
+    packed = zipfile.ZipFile(path)
+    names = [name for name in packed.namelist() if name.endswith(".ipynb")]
+    return {name: packed.read(name).decode(errors="replace") for name in names}
 
 
 def _handed_in(path: Path) -> Look | None:
@@ -241,12 +245,17 @@ def _handed_in(path: Path) -> Look | None:
     return _submissions(path, notebooks) if notebooks else None
 
 
-def _submissions(path: Path, notebooks: list[str]) -> Look:
-    """What students handed in."""
-    numbers = {found[1] for name in notebooks if (found := _HOMEWORK.search(name))}
-    which = ", ".join(sorted(numbers)) or "unknown"
-    line = f"{printable(path.name)}: {len(notebooks)} notebooks, of homework {which}"
-    number = numbers.pop() if len(numbers) == 1 else "N"
+def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
+    """What students handed in, by the tasks and answers that the notebooks name."""
+    found = Counter(
+        number for text in notebooks.values() for number in {*_TASK.findall(text)}
+    )
+    if not found:
+        raise ValueError(
+            f"{path} holds {len(notebooks)} notebooks that name no task of a homework; {_RUN} look lists what is read"
+        )
+    ((number, count),) = found.most_common(1)
+    line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
     return Look(
         [line], f"python -m classroom grade --homework {number} {_quoted(path)}"
     )

@@ -61,7 +61,36 @@
       return (value / 255 - mean[c]) / std[c];
     });
 
-  const latin = (buffer) => String.fromCharCode(...new Uint8Array(buffer));
+  /* How the pixels of a picture come to lie that EXIF calls 2 to 8: the first numbers of a canvas's transform. */
+  const TURNS = { 2: [-1, 0, 0, 1], 3: [-1, 0, 0, -1], 4: [1, 0, 0, -1], 5: [0, 1, 1, 0], 6: [0, 1, -1, 0],
+    7: [0, -1, -1, 0], 8: [0, -1, 1, 0] };
+
+  const latin = (buffer, from = 0, n = buffer.byteLength) => String.fromCharCode(...new Uint8Array(buffer, from, n));
+
+  /* A WebP without its EXIF, which some browsers follow and some do not, and how it says that the picture is turned. */
+  async function upright(file) {
+    const buffer = await file.arrayBuffer(), view = new DataView(buffer);
+    let turn;
+    for (let at = 12, length; at + 8 < buffer.byteLength; at += 8 + length + (length % 2)) {
+      length = view.getUint32(at + 4, true);
+      if (latin(buffer, at, 4) !== "EXIF") continue;
+      const start = at + 8 + (latin(buffer, at + 8, 4) === "Exif" ? 6 : 0), little = latin(buffer, start, 2) === "II";
+      const tags = start + view.getUint32(start + 4, little);
+      for (let k = 0; k < view.getUint16(tags, little); k++)
+        if (view.getUint16(tags + 2 + 12 * k, little) === 0x112) turn = TURNS[view.getUint16(tags + 10 + 12 * k, little)];
+      view.setUint32(at, 0); // a chunk of no kind
+    }
+    return [new Blob([buffer], { type: file.type }), turn];
+  }
+
+  function turned(picture, [a, b, c, d]) {
+    const { width: w, height: h } = picture, canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = a ? [w, h] : [h, w];
+    const context = canvas.getContext("2d");
+    context.setTransform(a, b, c, d, a < 0 ? w : c < 0 ? h : 0, b < 0 ? w : d < 0 ? h : 0);
+    context.drawImage(picture, 0, 0);
+    return canvas;
+  }
 
   // What few browsers read, by its first bytes
   const STRANGE = { HEIC: /^.{4}ftyp(hei|hev|mif1|msf1)/s, TIFF: /^(II\*\0|MM\0\*)/, PDF: /^%PDF/, PSD: /^8BPS/ };
@@ -70,20 +99,21 @@
   const called = ({ name }) => (name?.length > 24 ? `${name.slice(0, 16)} … ${name.slice(-6)}` : name || t("the file"));
 
   /* A file as a picture: an SVG as an image, anything else as a bitmap, resized while it is decoded if it is huge. */
-  async function read(file) {
-    const first = latin(await file.slice(0, 16).arrayBuffer()), svg = file.type.startsWith("image/svg");
+  async function read(given) {
+    const first = latin(await given.slice(0, 16).arrayBuffer()), svg = given.type.startsWith("image/svg");
     const image = new Image();
     try {
-      const src = URL.createObjectURL(file);
+      const [file, turn] = /^RIFF.{4}WEBP/s.test(first) ? await upright(given) : [given], src = URL.createObjectURL(file);
       await new Promise((done, fail) => Object.assign(image, { onload: done, onerror: fail, src }));
       if (svg) return image;
       const { naturalWidth: w, naturalHeight: h } = image, share = Math.min(1, HUGE / Math.min(w, h));
       const smaller = Math.max(w, h) <= MOST ? {}
         : { resizeWidth: Math.round(w * share), resizeHeight: Math.round(h * share), resizeQuality: "high" };
-      return await createImageBitmap(file, { colorSpaceConversion: "none", premultiplyAlpha: "none", ...smaller });
+      const bitmap = await createImageBitmap(file, { colorSpaceConversion: "none", premultiplyAlpha: "none", ...smaller });
+      return turn ? turned(bitmap, turn) : bitmap;
     } catch {
-      const name = { file: called(file), kind: Object.keys(STRANGE).find((kind) => STRANGE[kind].test(first)) };
-      if (!file.size) throw new Error(t("{file} is empty", name));
+      const name = { file: called(given), kind: Object.keys(STRANGE).find((kind) => STRANGE[kind].test(first)) };
+      if (!given.size) throw new Error(t("{file} is empty", name));
       throw new Error(name.kind ? t("{file} is {kind}, which this browser cannot read: save it as JPEG, and take that", name)
         : t("{file} is no picture that the browser can read", name));
     } finally {
@@ -112,5 +142,7 @@
     return fitted(data, canvas.width, canvas.height, size);
   }
 
-  Object.assign(root, { vitPictures: { bytes, called, standardise } });
+  const pixels = async (source, size) => standardise(await bytes(source, size));
+
+  Object.assign(root, { vitPictures: { bytes, called, pixels, standardise } });
 })(typeof window === "undefined" ? globalThis : window);

@@ -1,13 +1,12 @@
-/* The page search.html, and the field that Ctrl + K opens on every other: finds sections of the book while one types, and
-   shows each with the words around the hit. The sections come from sections.js, which the build writes. A term of the glossary that is asked for comes first; where nothing is found, its nearest terms are offered.
-   Nothing is fetched, so it works from a disk as well. Without scripts the page says so and leads to the contents. */
+/* Finds sections of the book while one types, on search.html and in the field that Ctrl + K opens on every other page, and
+   shows the words around each hit. The sections come from sections.js, which the build writes; MiniSearch ranks them. A
+   term that is asked for comes first; where nothing is found, the nearest are offered. Nothing is fetched. */
 (() => {
   "use strict";
   const page = document.querySelector(".bd-search-container");
   const place = page ?? document.getElementById("pst-search-dialog");
   if (!page) place.insertAdjacentHTML("beforeend", '<p id="search-status" role="status"></p><ol id="search-hits"></ol>');
-  const form = place.querySelector("form");
-  const field = form.querySelector("input");
+  const field = place.querySelector("form input");
   const status = document.getElementById("search-status");
   const list = document.getElementById("search-hits");
   const root = document.documentElement.dataset.content_root || "./";
@@ -18,21 +17,16 @@
     ...(window.bookSays ?? []).map(([theirs, ours]) => [RegExp(theirs, "g"), ours]), // in another language
     [/\bpositional\b/g, "position"],
     [/\bencodings?\b/g, "embedding"],
-    [/\btokeni[sz](?:ers?|ing|ation|e)\b/g, "patchify"],
+    [/\btokeni[sz]\w+/g, "patchify"],
     [/\bclass(?:ification)? token\b/g, "CLS token"],
-    [/\bfeed[ -]?forward(?: (?:network|layer|block)s?)?\b|\bffn\b/g, "MLP"],
+    [/\bfeed[ -]?forward(?: \w+)?|\bffn\b/g, "MLP"],
     [/\bheat ?maps?\b/g, "attention map"],
     [/\b(?:explainab|interpretab)ility\b|\bxai\b/g, "explanation rollout"],
-    [/\bautoencoders?\b|\bmae\b/g, "masked MAE"],
-    [/\bfreez(?:e|ing)\b/g, "frozen"],
-    [/\b(?:backbone|feature extractor)s?\b/g, "features"],
-    [/\b(?:mixed precision|half precision|amp|fp16|bf16)\b/g, "bfloat16 precision"],
+    [/\b(?:(?:mixed|half) precision|amp|fp16|bf16)\b/g, "bfloat16 precision"],
     [/\bflash[ -]?attention\b/g, "fused attention"],
     [/\b(?:learning[ -]rate )?warm[ -]?up\b/g, "learning rate schedule"],
-    [/\b(?:cnn|conv\w*) (?:vs\.?|versus|or|against) (?:vi(?:t|sion) ?)?(?:transformer)?s?\b/g, "ViT or CNN"],
+    [/\b(?:cnn|conv\w*) (?:vs\.?|versus|or|against) (?:vits?|(?:vision )?transformers?)\b/g, "ViT or CNN"],
     [/\b(?:how many|number of)\b/g, "count"],
-    [/\bdivisible\b/g, "divisible divide"],
-    [/\bcolor/g, "colour"],
   ];
   const SILENT = new Set(`a an and any are as at be by can could do does did for from get has have how i in into is it its
     me my not of on or should so that the there this to use was what when where which why will with`.split(/\s+/));
@@ -49,81 +43,43 @@
       : /api\.html/.test(address) ? 0.3 : 0.6);
 
   const sections = window.bookSections.map((section, id) => ({ ...section, id }));
+  const index = new MiniSearch({ fields: ["title", "page", "text", "code"], tokenize, processTerm: stem });
+  index.addAll(sections);
 
-  /* Of each word, of each section that has it: how much it counts there, by BM25+ (Lv and Zhai 2011), parts added up. */
-  function indexed(parts) {
-    const index = new Map();
-    for (const [part, boost] of Object.entries(parts)) {
-      const texts = sections.map((section) => tokenize(section[part])), often = new Map();
-      const sizes = texts.map((words) => new Set(words).size), mean = sizes.reduce((a, b) => a + b, 0) / sizes.length;
-      const within = (map, word) => map.get(word) ?? map.set(word, new Map()).get(word);
-      texts.forEach((words, id) => words.map(stem).filter(Boolean).forEach((word) => {
-        const counts = within(often, word);
-        counts.set(id, (counts.get(id) ?? 0) + 1);
-      }));
-      for (const [word, counts] of often) {
-        const scores = within(index, word), rare = Math.log(1 + (sections.length - counts.size + 0.5) / (counts.size + 0.5));
-        for (const [id, n] of counts) {
-          const dense = 0.5 + (2.2 * n) / (n + 1.2 * (0.3 + (0.7 * sizes[id]) / mean));
-          scores.set(id, (scores.get(id) ?? 0) + boost * rare * dense);
-        }
-      }
-    }
-    return index;
-  }
-
-  /* How many letters change to make one word of another (Levenshtein). */
-  const apart = (one, other) => [...one].reduce((row, a, i) => [...other].reduce((next, b, j) =>
-    [...next, Math.min(row[j] + (a !== b), row[j + 1] + 1, next[j] + 1)], [i + 1]), [...other, ""].map((_, j) => j)).at(-1);
-
-  /* How much a word counts for one that is asked for: itself, what begins with it, what is written almost like it. */
-  function likeness(word, asked, fuzzy) {
-    if (word === asked) return 1;
-    const n = word.length, longer = n - asked.length, most = Math.min(6, Math.round(asked.length * fuzzy));
-    if ((asked.length > 2 || isHan(asked)) && word.startsWith(asked)) return (0.6 * n) / (n + 0.3 * longer);
-    const far = Math.abs(longer) > most ? Infinity : apart(word, asked);
-    return far > most ? 0 : (0.2 * n) / (n + far);
-  }
-
-  /* The sections that have any of the words, or some like them: { id, score, words (that it has), terms (by which) }. */
-  function search(index, words, fuzzy, boost) {
-    const hits = new Map();
-    for (const asked of words)
-      for (const [word, scores] of index) {
-        const weight = likeness(word, asked, fuzzy(asked));
-        for (const [id, score] of weight ? scores : []) {
-          const hit = hits.get(id) ?? { id, score: 0, words: new Set(), terms: new Set() };
-          hit.score += weight * score * boost(sections[id]);
-          hit.words.add(asked);
-          hit.terms.add(word);
-          hits.set(id, hit);
-        }
-      }
-    return [...hits.values()];
-  }
-
-  const index = indexed({ title: 5, page: 1.5, text: 1, code: 0.4 }), names = indexed({ title: 1 });
-
-  // The words that are asked for, and the terms by theirs, in any order
-  const asked = (words) => [...new Set(words.split(/[\s\p{P}]+/u).map((word) => word.toLowerCase())
-    .filter((word) => word && !SILENT.has(word)).map(stem))].sort().join(" ");
+  // The words that are asked for, in any order, and the terms by theirs
+  const asked = (words) => [...new Set(tokenize(words.toLowerCase()).filter((word) => word && !SILENT.has(word)).map(stem))].sort().join(" ");
   const terms = new Map(sections.filter(isTerm).flatMap(({ title, id }) =>
     title.split(/, |[，（）]/).filter(Boolean).map((name) => [asked(name), id])));
 
+  // A word that no section has is read as one with two letters turned, or a letter more, fewer or other, but the first:
+  // the commonest, in titles above all
+  const counts = { __proto__: null };
+  for (const { title, text } of sections)
+    for (const word of (title + " ").repeat(20).concat(text).toLowerCase().match(/[a-z]{4,}/g) ?? []) counts[word] = (counts[word] ?? 0) + 1;
+  const spell = (word) => {
+    if (index.search(word, { prefix: true }).length) return word;
+    const near = RegExp([...word].map((c, i) => [word.slice(0, i), c, word.slice(i + 1)]).slice(1)
+      .map(([a, c, b]) => `^${a}(?:${b.slice(0, 1)}${c}${b.slice(1)}|(?:.?|.${c}|${c}.)${b})$`).join("|"));
+    return Object.keys(counts).filter((other) => near.test(other)).sort((one, other) => counts[other] - counts[one])[0] ?? word;
+  };
+
   // A section counts for more on a page with more about it; of each page the best comes before more of the same
   const find = (words) => {
-    const said = SAYS.reduce((text, [theirs, ours]) => text.replace(theirs, ours), words.toLowerCase());
-    const stems = [...new Set(tokenize(said).filter((word) => word && !SILENT.has(word)).map(stem))];
+    const said = SAYS.reduce((text, [theirs, ours]) => text.replace(theirs, ours), words.toLowerCase().replace(/[a-z]{4,}/g, spell));
     const term = terms.get(asked(words)) ?? terms.get(asked(said));
     const asks = term === undefined && /^what(?:['’]s| is| are)\b|什么是|是什么/i.test(words);
-    const found = search(index, stems.length ? stems : tokenize(words).map(stem).filter(Boolean),
-      (word) => (word.length > 5 ? 0.15 : 0), (section) => (asks && isTerm(section) ? 2 : standing(section)));
-    const most = Math.max(0, ...found.map((hit) => hit.words.size));
-    const kept = found.filter((hit) => hit.words.size > most / 2);
+    const found = index.search(asked(said) || words, {
+      boost: { title: 5, page: 1.5, text: 1, code: 0.4 },
+      boostDocument: (id) => (asks && isTerm(sections[id]) ? 2 : standing(sections[id])),
+      prefix: (term) => term.length > 2 || (term.length === 1 && isHan(term)),
+      weights: { prefix: 0.6 },
+    });
+    const most = Math.max(0, ...found.map((hit) => hit.queryTerms.length));
+    const kept = found.filter((hit) => hit.queryTerms.length > most / 2);
     const totals = {}, before = {};
     for (const hit of kept) {
       const { address } = sections[hit.id];
-      hit.score *= hit.words.size ** 3 / most ** 2;
+      hit.score *= (hit.queryTerms.length / most) ** 2;
       totals[address] = (totals[address] ?? 0) + hit.score;
     }
     const whole = Math.max(...Object.values(totals));
@@ -135,28 +91,18 @@
     return kept.sort((one, other) => other.score - one.score);
   };
 
-  // The terms that are written most like it
-  const nearest = (words) => search(names, tokenize(words).map(stem).filter(Boolean), () => 0.5, isTerm)
-    .filter(({ score }) => score).sort((one, other) => other.score - one.score).slice(0, 3);
-
-  const escape = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const element = (name, className, text = "") => {
-    const made = document.createElement(name);
-    if (className) made.className = className;
-    made.textContent = text;
-    return made;
-  };
+  const element = (name, className = "", textContent = "") => Object.assign(document.createElement(name), { className, textContent });
 
   // The text around the first hit, each hit marked; of code, the line that holds it
   const excerpt = (section, terms) => {
-    const part = (term) => (!isHan(term) ? `(?<![\\p{L}\\p{N}])${escape(term)}\\p{L}*` : term.replace(/^(.)(.)$/, "$1(?=$2)|(?<=$1)$2"));
-    const hit = new RegExp(`(?:${[...terms].map(part).join("|")})+`, "giu");
+    const part = (term) => (!isHan(term) ? `(?<![\\p{L}\\p{N}])${term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}\\p{L}*` : term.replace(/^(.)(.)$/, "$1(?=$2)|(?<=$1)$2"));
+    const hit = new RegExp(`(?:${terms.map(part).join("|")})+`, "giu");
     const inText = section.text.search(hit);
     const line = inText < 0 && section.code.split("\n").find((each) => each.search(hit) >= 0);
     let text = line ? line.trim() : section.text;
     if (!line) {
       const room = text.match(HAN) ? 130 : 260; // Han characters are twice as wide
-      let start = Math.max(0, inText - Math.round(room * 0.346));
+      let start = Math.max(0, inText - room / 3);
       if (start) start += text.slice(start, inText).search(/[ ，。；：、！？]/) + 1;
       let end = Math.min(text.length, start + room);
       if (end < text.length) end = start + text.slice(start, end + 1).search(/[ ，。；：、！？][^ ，。；：、！？]*$/);
@@ -174,7 +120,8 @@
 
   const show = () => {
     const words = field.value.trim();
-    const hits = words ? find(words) : [], near = words && !hits.length ? nearest(words) : [];
+    const hits = words ? find(words) : [];
+    const near = hits.length ? [] : index.search(words, { fields: ["title"], fuzzy: 0.5, filter: ({ id }) => isTerm(sections[id]) }).slice(0, 3);
     list.replaceChildren(...[...hits.slice(0, MOST), ...near].map((hit) => {
       const section = sections[hit.id];
       const item = element("li");
@@ -200,7 +147,7 @@
     clearTimeout(waiting);
     waiting = setTimeout(show, 150);
   });
-  if (page) form.addEventListener("submit", (event) => {
+  if (page) field.form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(waiting);
     history.replaceState(null, "", `?q=${encodeURIComponent(field.value.trim())}`);

@@ -1,0 +1,336 @@
+"""`look`: what a file or folder is, and the next command, which works; every remedy that it prints is executed."""
+
+import json
+import re
+import shlex
+import zipfile
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import vitlib as vl
+from vitlib.weights.families import FAMILIES
+from vitlib.weights.files import OTHERS
+from vitworkshop.cli import main
+
+SIZES = dict(
+    img_size=32, patch_size=8, embed_dim=64, depth=2, num_heads=1, num_classes=5
+)
+QUICK = ["--device", "cpu", "--threads", "1"]
+# a state that the family's pattern finds: fields of its model, its names and ours
+MADE: dict[str, tuple[dict, dict]] = {
+    "DINOv3": (
+        dict(reg_tokens=2, pos_embed="rope_unit", layer_scale=1.0, num_classes=0),
+        {r"^reg_token$": "storage_tokens"},
+    ),
+    "DINOv2": (
+        dict(patch_size=14, img_size=56, layer_scale=1.0, num_classes=0),
+        {},
+    ),
+    "DeiT III": (dict(layer_scale=1.0), {"pos_embed": "unplaced"}),
+    "distilled DeiT": (dict(reg_tokens=1, global_pool="token_reg"), {}),
+    "SigLIP (transformers)": (
+        dict(class_token=False, global_pool="map", num_classes=0),
+        {
+            r"^patch_embed\.proj\.": "vision_model.embeddings.patch_embedding.",
+            r"^pos_embed$": "vision_model.embeddings.position_embedding.weight",
+            r"^blocks\.": "vision_model.encoder.layers.",
+            r"^norm\.": "vision_model.post_layernorm.",
+            r"^attn_pool\.latent": "vision_model.head.probe",
+            r"^attn_pool\.qkv\.": "vision_model.head.attention.in_proj_",
+            r"^attn_pool\.proj": "vision_model.head.attention.out_proj",
+            r"^attn_pool\.norm": "vision_model.head.layernorm",
+            r"^attn_pool\.mlp": "vision_model.head.mlp",
+        },
+    ),
+    "SigLIP": (dict(class_token=False, global_pool="map"), {}),
+    "CLIP (timm)": (dict(pre_norm=True), {}),
+    "CLIP": (
+        dict(pre_norm=True),
+        {
+            r"^patch_embed\.proj\.": "visual.conv1.",
+            r"^cls_token$": "visual.class_embedding",
+            r"^pos_embed$": "visual.positional_embedding",
+            r"^blocks\.": "visual.transformer.resblocks.",
+            r"^norm_pre\.": "visual.ln_pre.",
+            r"^norm\.": "visual.ln_post.",
+            r"^head\.": "visual.head.",
+        },
+    ),
+    "MAE": (dict(global_pool="avg", fc_norm=True), {}),
+    "DINO": (dict(num_classes=0), {"more": "head.last_layer.weight_v"}),
+    "ViT (torchvision)": ({}, {r"^patch_embed\.proj\.": "conv_proj."}),
+    "ViT (Google)": ({}, {}),
+    "ViT (transformers)": (
+        {},
+        {
+            r"^patch_embed\.proj\.": "vit.embeddings.patch_embeddings.projection.",
+            r"^(cls_token|pos_embed|blocks|norm)": r"vit.\1",
+        },
+    ),
+    "ViT": ({}, {}),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+def published(family: str) -> Path:
+    """A file whose names and shapes are the family's, of random numbers."""
+    fields, names = MADE[family]
+    torch.manual_seed(0)
+    model = vl.VisionTransformer(vl.ViTConfig(**SIZES | fields))
+    state = {}
+    for key, value in model.state_dict().items():
+        for pattern, new in names.items():
+            key = re.sub(pattern, new, key) if pattern[0] == "^" else key
+        state[key] = value.clone()
+    if names.get("pos_embed") == "unplaced":
+        state["pos_embed"] = state["pos_embed"][:, 1:].clone()
+    if "more" in names:
+        state[names["more"]] = torch.zeros(3, 64)
+    if family == "distilled DeiT":
+        places, heads = state["pos_embed"], state.pop("head.weight")
+        state["dist_token"] = state.pop("reg_token")
+        state["pos_embed"] = torch.cat([places[:, :1], places], dim=1)
+        state["head.weight"], state["head_dist.weight"] = heads.clone().chunk(2, dim=1)
+        state["head_dist.bias"] = state["head.bias"].clone()
+    if family == "ViT (Google)":
+        return googles(model)
+    file = Path("x.safetensors")
+    save_file({k: v.contiguous() for k, v in state.items()}, file)
+    return file
+
+
+def googles(model: vl.VisionTransformer) -> Path:
+    """Arrays as Flax has them: inputs first, heads apart."""
+    names = {
+        "cls_token": "cls",
+        "pos_embed": "Transformer/posembed_input/pos_embedding",
+        "patch_embed.proj.": "embedding/",
+        "norm.": "Transformer/encoder_norm/",
+        "head.": "head/",
+    }
+    arrays = {}
+    for key, value in model.state_dict().items():
+        for ours, theirs in names.items():
+            key = key.replace(ours, theirs) if key.startswith(ours) else key
+        for i in range(2):
+            key = key.replace(f"blocks.{i}.", f"Transformer/encoderblock_{i}/")
+        key = key.replace("norm1.", "LayerNorm_0/").replace("norm2.", "LayerNorm_2/")
+        key = key.replace("mlp.fc1.", "MlpBlock_3/Dense_0/")
+        key = key.replace("mlp.fc2.", "MlpBlock_3/Dense_1/")
+        attention = key.replace("attn.", "MultiHeadDotProductAttention_1/")
+        last = "bias" if key.endswith("bias") else "kernel"
+        last = "scale" if "orm" in key and last == "kernel" else last
+        if "attn.qkv." in key:
+            for name, part in zip(
+                ("query", "key", "value"), value.chunk(3), strict=True
+            ):
+                part = part.T[:, None] if part.ndim == 2 else part[None]
+                arrays[
+                    attention.replace("qkv.weight", f"{name}/kernel").replace(
+                        "qkv.bias", f"{name}/bias"
+                    )
+                ] = part
+            continue
+        if value.ndim == 2:
+            value = value.T
+        if value.ndim == 4:
+            value = value.permute(2, 3, 1, 0)
+        if "attn.proj." in key:
+            key, value = (
+                attention.replace("proj.", "out/"),
+                value[None] if value.ndim == 2 else value,
+            )
+        arrays[re.sub("weight$", last, key)] = value
+    np.savez("x.npz", **arrays)
+    return Path("x.npz")
+
+
+def commands_in(text: str) -> list[str]:
+    """The commands that a text of `look` names."""
+    found = re.findall(r"(?:next|page): (python -m .+)$", text, re.MULTILINE)
+    return found + re.findall(r"; (python -m vitlib look)\b", text)
+
+
+def works(command: str) -> None:
+    """A command of the package's runs to its end."""
+    words = shlex.split(command)[3:]
+    more = ["--out", "answered"] if words[0] == "check-pretrained" else []
+    if words[0] == "finetune":
+        more = ["--epochs", "1", "--limit", "20", *QUICK]
+    assert main(words + more) == 0, command
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_is_named_and_its_command_works(family, capsys):
+    file = published(family)
+    seen = vl.look(file)
+    text = str(seen)
+    assert f": {family}, by the names of" in text and len(text.splitlines()) <= 15
+    model, card = vl.load_pretrained(file)
+    assert card["family"] == family
+    for key, value in card["assumed"].items():
+        assert f"{key}={value}" in text
+    usual = {k: v for k, v in FAMILIES[family][1].items() if k in card["assumed"]}
+    assert usual.items() <= card["assumed"].items()
+    assert main(["look", str(file)]) == 0
+    assert capsys.readouterr().out == f"{text}\n"
+    for command in commands_in(text):
+        works(command)
+
+
+@pytest.mark.parametrize("family", ["DINOv3", "SigLIP", "CLIP", "distilled DeiT"])
+def test_what_is_saved_for_the_page_is_the_same_model(family, capsys):
+    file = published(family)
+    assert main(["look", str(file), "--assume", "act=gelu", "--save", "page"]) == 0
+    said = capsys.readouterr().out
+    theirs, _ = vl.load_pretrained(file, act="gelu")
+    ours, card = vl.load_pretrained("page")
+    assert ours.cfg == theirs.cfg and card["mean"] == card["std"] == [0.5] * 3
+    x = torch.rand(2, 3, *ours.cfg.image_shape) * 2 - 1
+    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-2, atol=1e-2)
+    for command in commands_in(said):
+        works(command)
+
+
+GOOD = b"the real weights"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("sign", [b"", b"Entry not found", *OTHERS])
+def test_what_holds_no_weights_is_named_with_what_helps(sign, capsys):
+    Path("x.safetensors").write_bytes(sign + b"\xff" * 40 * bool(sign in OTHERS))
+    assert main(["look", "x.safetensors"]) == 2
+    error = capsys.readouterr().err
+    assert "x.safetensors is " in error and "; " in error
+    # what helps: the file itself
+    save_file(vl.VisionTransformer(vl.ViTConfig(**SIZES)).state_dict(), "x.safetensors")
+    assert main(["look", "x.safetensors"]) == 0
+
+
+@pytest.mark.errors
+def test_a_part_that_is_none_here_ends_in_a_command_that_lists_what_is(capsys):
+    state = vl.VisionTransformer(vl.ViTConfig(**SIZES)).state_dict()
+    save_file(state | {"blocks.0.attn.rel_pos_h": torch.zeros(3)}, "sam.safetensors")
+    assert main(["look", "sam.safetensors"]) == 2
+    error = capsys.readouterr().err
+    assert "relative positions of another kind (BEiT, SAM)" in error
+    (command,) = re.findall(r"(python -m vitlib look) lists what is read", error)
+    works(command)
+    said = capsys.readouterr().out
+    assert all(family in said for family in FAMILIES)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize("thing", ["nothing-here", "text.txt", "empty", "broken.png"])
+def test_what_is_nothing_of_these(thing, capsys):
+    Path("text.txt").write_text("hello")
+    Path("empty").mkdir()
+    Path("broken.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    assert main(["look", thing]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1 and thing in error
+
+
+def test_a_missing_card_leads_to_a_command_that_works(capsys):
+    Path("mine").mkdir()
+    save_file(
+        vl.VisionTransformer(vl.ViTConfig(**SIZES)).state_dict(), "mine/a.safetensors"
+    )
+    with pytest.raises(
+        ValueError, match="has no card a.json beside it; python"
+    ) as told:
+        vl.load_pretrained("a", "mine")
+    (command,) = re.findall(r"; (python .*) takes it", str(told.value))
+    works(command)
+
+
+def test_a_model_of_the_book_and_a_run_are_told_by_their_cards(capsys):
+    for thing in ("cifar10-photo", "mine"):
+        if thing == "mine":
+            model = vl.VisionTransformer(vl.ViTConfig(**SIZES))
+            vl.save_pretrained(model, {"name": "best"}, "mine")
+        seen = vl.look(thing)
+        assert "VisionTransformer of this book's kind" in str(seen)
+        works(seen.command)
+    Path("half").mkdir()
+    log = {"epochs": [{}], "recipe": {"epochs": 3}, "command": "python -m vitlib data"}
+    Path("half/log.json").write_text(json.dumps(log))
+    seen = vl.look("half")
+    assert "has not finished, 1 of 3 epochs" in str(seen)
+    works(seen.command)
+
+
+def picture(file: Path, shade: int) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.full((20, 30, 3), shade, np.uint8)
+    pixels[:10] = 255 - shade
+    cv2.imwrite(str(file), pixels)
+
+
+def test_a_picture_and_a_folder_of_pictures(capsys):
+    picture(Path("one.png"), 7)
+    seen = vl.look("one.png")
+    assert seen.lines == ["one.png: a picture, PNG, 30 x 20 pixels"]
+    works(seen.command)
+    for i in range(3):
+        picture(Path(f"loose/{i}.png"), i)
+    seen = vl.look("loose")
+    assert seen.lines == ["loose: 3 pictures, in no class's folder"]
+    works(seen.command)
+
+
+def test_a_folder_of_classes_is_looked_at_before_training(capsys):
+    for i in range(12):
+        picture(Path(f"pets/cat/{i}.png"), 3 * i)
+        picture(Path(f"pets/dog/{i}.png"), 3 * i + 1)
+    picture(Path("pets/dog/copy.png"), 0)
+    seen = vl.look("pets")
+    assert "cat " in seen.lines[0] and "held" not in seen.command
+    assert "1 picture stands under two labels" in seen.lines[1]
+    works(seen.command)
+    few = Path("few")
+    for i in range(3):
+        picture(few / f"a/{i}.png", i)
+        picture(few / f"b/{i}.png", 90 + i)
+    seen = vl.look(few)
+    assert "not to train on yet: expected 10 images or more" in seen.lines[-1]
+    works(seen.command)
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip"])
+def test_what_was_handed_in_is_told_by_its_tasks(kind):
+    text = json.dumps({"cells": [{"source": "# task 2.1\n"}], "nbformat": 4})
+    if kind == "folder":
+        Path("in").mkdir()
+        for name in ("ada", "alan"):
+            Path(f"in/{name}.ipynb").write_text(text)
+    else:
+        with zipfile.ZipFile("in", "w") as packed:
+            for name in ("ada", "alan"):
+                packed.writestr(f"{name}_1_2_homework.ipynb", text)
+    seen = vl.look("in")
+    assert seen.lines == ["in: 2 of 2 notebooks are of homework 2"]
+    assert seen.command == "python -m classroom grade --homework 2 in"
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cifar10-photo", "--assume", "act=gelu"], "is no file of others' weights"),
+        (["cifar10-photo", "--save", "out"], "--save is for others' weights"),
+        (["--save", "out"], "--save is for others' weights"),
+    ],
+)
+def test_options_that_are_for_others_weights(words, message, capsys):
+    assert main(["look", *words]) == 2
+    assert message in capsys.readouterr().err
