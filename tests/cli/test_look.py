@@ -32,6 +32,13 @@ MADE: dict[str, tuple[dict, dict]] = {
         {},
     ),
     "DeiT III": (dict(layer_scale=1.0), {"pos_embed": "unplaced"}),
+    "distilled DeiT (transformers)": (
+        dict(reg_tokens=1, global_pool="token_reg"),
+        {
+            r"^patch_embed\.proj\.": "deit.embeddings.patch_embeddings.projection.",
+            r"^(cls_token|pos_embed|blocks|norm)": r"deit.\1",
+        },
+    ),
     "distilled DeiT": (dict(reg_tokens=1, global_pool="token_reg"), {}),
     "SigLIP (transformers)": (
         dict(class_token=False, global_pool="map", num_classes=0),
@@ -63,6 +70,7 @@ MADE: dict[str, tuple[dict, dict]] = {
     ),
     "MAE": (dict(global_pool="avg", fc_norm=True), {}),
     "DINO": (dict(num_classes=0), {"more": "head.last_layer.weight_v"}),
+    "ViT without a head": (dict(num_classes=0), {}),
     "ViT (torchvision)": ({}, {r"^patch_embed\.proj\.": "conv_proj."}),
     "ViT (Google)": ({}, {}),
     "ViT (transformers)": (
@@ -95,10 +103,11 @@ def published(family: str) -> Path:
         state["pos_embed"] = state["pos_embed"][:, 1:].clone()
     if "more" in names:
         state[names["more"]] = torch.zeros(3, 64)
-    if family == "distilled DeiT":
-        places, heads = state["pos_embed"], state.pop("head.weight")
-        state["dist_token"] = state.pop("reg_token")
-        state["pos_embed"] = torch.cat([places[:, :1], places], dim=1)
+    if family.startswith("distilled DeiT"):
+        at = "deit." if "deit.cls_token" in state else ""
+        places, heads = state[f"{at}pos_embed"], state.pop("head.weight")
+        state[f"{at}dist_token"] = state.pop("reg_token")
+        state[f"{at}pos_embed"] = torch.cat([places[:, :1], places], dim=1)
         state["head.weight"], state["head_dist.weight"] = heads.clone().chunk(2, dim=1)
         state["head_dist.bias"] = state["head.bias"].clone()
     if family == "ViT (Google)":
@@ -205,7 +214,10 @@ GOOD = b"the real weights"
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("sign", [b"", b"Entry not found", *OTHERS])
+@pytest.mark.parametrize(
+    "sign",
+    [b"", b"Entry not found", b"\0\0\0\x18ftypheic", b"\0\0\x08\x03\xff", *OTHERS],
+)
 def test_what_holds_no_weights_is_named_with_what_helps(sign, capsys):
     Path("x.safetensors").write_bytes(sign + b"\xff" * 40 * bool(sign in OTHERS))
     assert main(["look", "x.safetensors"]) == 2
@@ -338,3 +350,72 @@ def test_what_was_handed_in_is_told_by_its_tasks(kind):
 def test_options_that_are_for_others_weights(words, message, capsys):
     assert main(["look", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def plain(**fields) -> dict[str, torch.Tensor]:
+    return vl.VisionTransformer(vl.ViTConfig(**SIZES | fields)).state_dict()
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"blocks.0.mlp.fc1.SCB": torch.zeros(4)}, "rounded to 8 or 4 bits"),
+        (
+            {"blocks.0.mlp.fc1.weight.absmax": torch.zeros(4)},
+            "rounded to 8 or 4 bits",
+        ),
+        ({"blocks.0.0.bn1.bias": torch.zeros(4)}, "embeds no patches"),
+        ({"blocks.0.norm1.bias": None}, "norms without a bias"),
+        ({"pos_embed": torch.zeros(1, 9, 64)}, ""),
+    ],
+)
+def test_weights_that_are_another_models_are_named_by_what_they_have(more, message):
+    state = plain() | more
+    if message == "embeds no patches":
+        state = {"blocks.0.0.bn1.bias": torch.zeros(4), **more}
+        state |= {"blocks.0.1.bn1.bias": torch.zeros(4)}
+    state = {key: value for key, value in state.items() if value is not None}
+    save_file(state, "x.safetensors")
+    if message:
+        with pytest.raises(ValueError, match=message):
+            vl.look("x.safetensors")
+    else:  # 9 places: of 3 x 3 patches, or CLS and 2 x 4
+        assert "img_size=24" in str(vl.look("x.safetensors"))
+
+
+def test_a_rectangle_is_read_where_json_beside_it_tells(capsys):
+    Path("wide").mkdir()
+    save_file(plain(img_size=(16, 32)), "wide/model.safetensors")
+    told = {"pretrained_cfg": {"input_size": [3, 16, 32]}, "num_features": 64}
+    Path("wide/config.json").write_text(json.dumps(told))
+    model, card = vl.load_pretrained("wide")
+    assert model.cfg.img_size == (16, 32) and "img_size" not in card["assumed"]
+
+
+def test_other_channels_and_an_archive_and_a_folder_of_folders(capsys):
+    save_file(plain(in_chans=4), "x.safetensors")
+    seen = vl.look("x.safetensors")
+    assert "4 channels" in str(seen)
+    works(seen.command)
+    with zipfile.ZipFile("x.zip", "w") as packed:
+        packed.write("x.safetensors")
+    with pytest.raises(ValueError, match="an archive .zip. of other files; unpack"):
+        vl.look("x.zip")
+    Path("trainer/checkpoint-5").mkdir(parents=True)
+    save_file(plain(), "trainer/checkpoint-5/model.safetensors")
+    seen = vl.look("trainer")
+    assert seen.lines == ["trainer: weights in 1 of its folders"]
+    works(seen.command)
+    assert "by the names of timm" in capsys.readouterr().out
+
+
+@pytest.mark.errors
+def test_classes_that_differ_between_the_sides_are_what_is_told():
+    for i in range(12):
+        picture(Path(f"pets/train/Cat/{i}.png"), i)
+        picture(Path(f"pets/train/dog/{i}.png"), 50 + i)
+        picture(Path(f"pets/val/cat/{i}.png"), 90 + i)
+        picture(Path(f"pets/val/dog/{i}.png"), 130 + i)
+    with pytest.raises(ValueError, match="expected the same classes in train and val"):
+        vl.look("pets")

@@ -11,10 +11,10 @@ import torch
 from browsing import needs_browser
 from PIL import Image
 from safetensors.torch import save, save_file
+from tests.weights.test_today import OF_TIMM, SMALL, noisy
 from web_pages import explorer, page, run
 
 import vitlib as vl
-from tests.weights.test_today import OF_TIMM, SMALL, noisy
 from tests.weights.test_weights import FOREIGN, MAKERS, lively, replace
 from vitlib.weights import names as known
 

@@ -172,13 +172,15 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     header = {"library": "timm", "family": "ViT", "dataset": "rocket.png"}
     header |= {"mean": 0.5, "std": 0.5}
     usual = {"num_heads": 3, "act": "gelu", "norm_eps": 1e-6}
-    assert stored["assumed"] == usual | {"global_pool": "token", "mean_std": "half"}
+    assert stored["assumed"] == usual | dict(
+        global_pool="token", mean_std="half", img_size=224
+    )
     assert vl.ViTConfig(**stored["config"]) == model.cfg
     assert stored.items() >= header.items() and stored["command"].startswith(
         "python -m vitlib check-pretr"
     )
     said = capsys.readouterr().out
-    words = "num_heads=3 act=gelu norm_eps=1e-06 mean_std=half global_pool=token"
+    words = "num_heads=3 act=gelu norm_eps=1e-06 mean_std=half global_pool=token img_size=224"
     assert f"assumed, as nothing tells it: {words} (--assume" in said
     assert "\nrocket.png:\n" in said
     assert f"class {told[0][0]}  {told[0][1]}\n" in said

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 # none of them runs another program
-_FORMATS = (
+FORMATS = (
     "BMP",
     "GIF",
     "JPEG",
@@ -32,7 +32,7 @@ def rgb_pixels(picture: Any) -> np.ndarray:
             else open(picture, "rb") as file
         ):
             try:
-                opened = Image.open(file, formats=_FORMATS)
+                opened = Image.open(file, formats=FORMATS)
             except UnidentifiedImageError as error:
                 file.seek(0)
                 head = file.read(40)

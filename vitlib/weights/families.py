@@ -7,10 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
-from vitlib.checks import check_choice
+from vitlib.checks import as_pair, check_choice
 from vitlib.config import CHOICES, ViTConfig
+from vitlib.weights.files import LISTS
 from vitlib.weights.names import Weights
 
 # how others normalise their pictures: mean and deviation of red, green and blue in [0, 1]
@@ -36,6 +38,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* cls:unplaced )",
         {"mean_std": "imagenet"},
     ),
+    "distilled DeiT (transformers)": (
+        r"^(?=.* library:transformers )(?=.* dist_token )",
+        {"norm_eps": 1e-12, "mean_std": "imagenet"},
+    ),
     "distilled DeiT": (r" dist_token ", {"mean_std": "imagenet"}),
     "SigLIP (transformers)": (
         r"^(?=.* library:transformers )(?=.* attn_pool\.latent )",
@@ -55,6 +61,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         {"mean_std": "imagenet"},
     ),
     "DINO": (r"^(?=.* library:timm )(?=.* \S*last_layer)", {"mean_std": "imagenet"}),
+    "ViT without a head": (  # DINO's and MAE's, most often
+        r"^(?=.* library:timm )(?!.* (heads?|fc|classifier|linear)\.)",
+        {"mean_std": "imagenet"},
+    ),
     "ViT (torchvision)": (r" library:torchvision ", {"mean_std": "imagenet"}),
     "ViT (Google)": (r" library:Google ", {"act": "gelu_tanh"}),
     "ViT (transformers)": (r" library:transformers ", {"norm_eps": 1e-12}),
@@ -131,7 +141,7 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
         for family, (pattern, fields) in FAMILIES.items()
         if re.search(pattern, found.text)
     )
-    shaped = _shaped(state)
+    shaped = _shaped(state, told.get("img_size"))
     width = shaped["embed_dim"]
     if shaped["mlp"] == "gated":  # whatever its config.json says
         told.pop("act", None)
@@ -146,6 +156,8 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
         guessed["global_pool"] = "token" if shaped["class_token"] else "avg"
     known = told | shaped | {k: v for k, v in usual.items() if k == "pos_embed"} | said
     assumed = {key: value for key, value in guessed.items() if key not in known}
+    if "img_size" in shaped and not {"img_size"} & (told.keys() | said.keys()):
+        assumed["img_size"] = shaped["img_size"]  # of a square grid
     fields: dict[str, Any] = guessed | known
     way = fields.pop("mean_std")
     mean, std = MEAN_STD[way] if isinstance(way, str) else way
@@ -156,8 +168,8 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     return Found(family, cfg, mean, std, assumed, classes, projects)
 
 
-def _shaped(state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The fields of a `ViTConfig` that names and shapes tell."""
+def _shaped(state: Mapping[str, Tensor], told: Any) -> dict[str, Any]:
+    """The fields of a `ViTConfig` that names and shapes tell; the image size where it is `told` and fits."""
     sizes: dict[str, Any] = sizes_of(state)
     lacking = [name for name, (key, _) in SIZES.items() if key not in state]
     lacking = [name for name in lacking if name not in ("num_classes", "reg_tokens")]
@@ -165,7 +177,7 @@ def _shaped(state: Mapping[str, Tensor]) -> dict[str, Any]:
         lacking.append("positions")
     if lacking:
         raise ValueError(
-            f"the weights do not tell {', '.join(lacking)}; take those of a whole ViT"
+            f"the weights do not tell {', '.join(lacking)}; take those of a whole, plain ViT; {LISTS}"
         )
     width, hidden = sizes["embed_dim"], sizes.pop("hidden_dim")
     ratio = hidden / width
@@ -184,11 +196,15 @@ def _shaped(state: Mapping[str, Tensor]) -> dict[str, Any]:
         "head": "mlp" if "head.2.weight" in state else "linear",
     }
     if "head.2.weight" in state:
-        fields["num_classes"] = len(state["head.2.weight"])
+        square = state.get("head.0.weight", torch.empty(0)).shape == (width, width)
+        fields["num_classes"] = len(state["head.2.weight"]) if square else 0
     fields.setdefault("num_classes", 0)
     if "pos_embed" in state:
-        side = _side(state["pos_embed"].shape[1], cls)
-        fields["img_size"] = side * sizes["patch_size"]
+        count, patch = state["pos_embed"].shape[1], sizes["patch_size"]
+        if told and _places(told, patch) in (count, count - cls):
+            fields["img_size"] = told
+        else:
+            fields["img_size"] = _side(count, cls) * patch
     head = state.get("head.0.weight", state.get("head.weight"))
     if "attn_pool.latent" in state:
         fields["global_pool"] = "map"
@@ -198,6 +214,12 @@ def _shaped(state: Mapping[str, Tensor]) -> dict[str, Any]:
     elif not cls or fields["fc_norm"]:
         fields["global_pool"] = "avg"
     return fields
+
+
+def _places(img_size: Any, patch_size: int) -> int:
+    """Patches of an image of this size."""
+    height, width = as_pair("img_size", img_size)
+    return (height // patch_size) * (width // patch_size)
 
 
 def _side(count: int, cls: bool) -> int:
@@ -228,7 +250,9 @@ def _told(config: Mapping[str, Any]) -> dict[str, Any]:
     }
     timm = config.get("pretrained_cfg") or {}
     if size := timm.get("input_size"):
-        told.setdefault("img_size", size[-1])
+        told.setdefault(
+            "img_size", tuple(size[-2:]) if size[-1] != size[-2] else size[-1]
+        )
     for mean, std in (
         (config.get("image_mean"), config.get("image_std")),
         (timm.get("mean"), timm.get("std")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,22 @@ from vitlib.files import printable, read_json
 # what a file may begin with that holds no weights, and what helps
 OTHERS = {
     b"version https://git-lfs": "a pointer of Git LFS; git lfs pull fetches the weights",
+    b"<svg": "a drawing (SVG); save it as PNG",
+    b"<?xml": "XML, or a drawing (SVG); save that as PNG",
     b"<": "a web page; fetch the file itself",
     b"{": "JSON; take the weights that it speaks of, in one file",
     b"\x89HDF": "Keras's (HDF5); take the weights that PyTorch or safetensors wrote",
     b"GGUF": "llama.cpp's (GGUF), rounded; take the weights that it was made of",
     b"\x08": "ONNX, a graph; take the weights that it was made of",
+    b"\x1f\x8b": "an archive (gzip); unpack it first",
+    b"7z\xbc\xaf": "an archive (7z); unpack it first",
+    b"Rar!": "an archive (RAR); unpack it first",
+    b"\xfd7zXZ": "an archive (xz); unpack it first",
+    b"%PDF": "a document (PDF); save its pictures as JPEG or PNG",
+    b"8BPS": "Photoshop's (PSD); save it as JPEG or PNG",
+    b"PAR1": "a table (Parquet); write its pictures as files",
 }
+LISTS = "python -m vitlib look lists what is read"
 # what libraries call the weights in a folder, and the list of the files that they are spread over
 IN_FOLDERS = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
 INDEX = ".index.json"
@@ -110,25 +121,31 @@ def _is_name(name: object) -> bool:
 
 def _read(path: Path) -> Any:
     with open(path, "rb") as file:
-        start = file.read(64)
+        start = file.read(512)
     if what := not_weights(start):
         raise ValueError(f"{path} is {what}")
+    is_safe, is_zip = start[8:9] == b"{", start.startswith(b"PK")
     try:
-        if start[8:9] == b"{":  # behind the length of the header
+        if is_safe:  # behind the length of the header
             return load_file(path)
-        if start.startswith(b"PK"):
-            if any(name.endswith(".npy") for name in zipfile.ZipFile(path).namelist()):
-                return dict(np.load(path, allow_pickle=False))
-        # an open file: by its path, PyTorch would look at the ending
-        with open(path, "rb") as file:
-            return _read_pickle(file, is_zip=start.startswith(b"PK"))
+        names = zipfile.ZipFile(path).namelist() if is_zip else []
+        if any(name.endswith(".npy") for name in names):
+            return dict(np.load(path, allow_pickle=False))
+        if not is_zip or any(name.endswith("data.pkl") for name in names):
+            # an open file: by its path, PyTorch would look at the ending
+            with open(path, "rb") as file, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return _read_pickle(file, is_zip)
     except (
         Exception
     ) as error:  # bytes that are changed or missing make the readers raise anything
-        kind = "a safetensors file" if start[8:9] == b"{" else "a PyTorch file"
+        kind = "a safetensors file" if is_safe else "a PyTorch file"
         why = textwrap.shorten(repr(error), 200)
         said = f"{path} begins as {kind} and cannot be read without running code that it holds, or is damaged"
         raise ValueError(f"{said} ({why}); fetch it again") from error
+    raise ValueError(
+        f"{path} is an archive (zip) of other files; unpack it and look at the folder"
+    )
 
 
 def _read_pickle(file: Any, is_zip: bool) -> Any:
@@ -153,14 +170,20 @@ def not_weights(start: bytes) -> str:
     for sign, what in OTHERS.items():
         if start.startswith(sign):
             return what
-    try:
-        text = start.decode("ascii")
-    except UnicodeDecodeError:
+    if start[257:262] == b"ustar":
+        return "an archive (tar); unpack it first"
+    if start[4:8] == b"ftyp":
+        return "HEIC, AVIF or a film; save a picture as JPEG or PNG"
+    if start.startswith((b"PK", b"\x80")):  # a zip, or a pickle
         return ""
+    try:
+        text = start[:64].decode("ascii")
+    except UnicodeDecodeError:
+        text = "\0"
     if all(letter.isprintable() or letter.isspace() for letter in text):
         words = printable(" ".join(text.split()))[:40]
         return f"text ({words!r} ...); fetch the file itself, where need be with your access token"
-    return ""
+    return f"of no kind that is read, it begins with {start[:8]!r}; {LISTS}"
 
 
 def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:

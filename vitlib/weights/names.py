@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vitlib.weights.files import LISTS
 from vitlib.weights.joined import joined
 
 # whose names they are: one that no other library has, behind any prefix
@@ -52,7 +53,7 @@ NAMES = {
     r"\.mlp\.(w1|gate_proj)\.": ".mlp.fc1_g.",
     r"\.mlp\.(w2|up_proj)\.": ".mlp.fc1_x.",
     r"\.(layer_scale(\d)\.lambda1|gamma_(\d))$": r".ls\2\3.gamma",
-    r"^(ln_pre|pre_layrnorm)\.": "norm_pre.",
+    r"^(ln_pre|pre_layrnorm|pre_layernorm)\.": "norm_pre.",
     r"^(encoder\.ln|layernorm|ln_post|post_layernorm|Transformer\.encoder_norm)\.": "norm.",
     r"^(heads\.pre_logits|pooler\.dense|pre_logits\.fc)\.": "pre_logits.",
     r"^(cls_classifier|visual_projection)\.": "head.",
@@ -68,6 +69,9 @@ ABSENT = {
     r"\b(patch_embed\.backbone|conv_root)\b": "a ResNet before the patches (hybrid)",
     r"\bMAPHead_0\b": "pooling by attention under Flax's names (big_vision's SigLIP)",
     r"\b(pooler\.layernorm)\.": "a norm behind the pooling under BEiT's names",
+    r"\.(SCB|absmax|quant_map|qweight|qzeros|_packed_params)\b|\.quant_state\.": (
+        "weights rounded to 8 or 4 bits (take those that they were made of)"
+    ),
     r"\b(lora_[AB]|base_layer)\b": "low-rank additions (LoRA: merge them first)",
     r"\b(layers|stages)\.\d+\.(blocks|downsample)\.": "stages of several widths (Swin, ConvNeXt)",
 }
@@ -83,7 +87,7 @@ ODD = {
         "norms without a bias (RMSNorm: AIMv2)"
     ),
 }
-NO_SUCH = "a VisionTransformer here has none and would give other answers; python -m vitlib look lists what is read"
+NO_SUCH = "a VisionTransformer here has none and would give other answers; " + LISTS
 TWICE = "expected one {}, got two under different names; keep one of them"
 # what a file may hold that answers do not rest on: a decoder or a head of pre-training, what is computed anew here
 UNUSED = re.compile(
@@ -117,7 +121,7 @@ def find_vit(state: Any) -> Weights:
         )
     arrays = list(_arrays(state))
     library, (place, prefix) = _find_place(arrays, state)
-    inside, outside = {}, []
+    inside, outside, twice = {}, [], []
     for where, key, value in arrays:
         if where != place:
             continue
@@ -127,9 +131,16 @@ def find_vit(state: Any) -> Weights:
         if not key.startswith(prefix):
             outside.append((key, name, value))
         elif name in inside:
-            raise ValueError(TWICE.format(name))
+            twice.append(name)
         else:
             inside[name] = key.removeprefix(prefix), value
+    if "patch_embed.proj.weight" not in inside:
+        check_parts(names := [name for _, name, _ in arrays], library)
+        raise ValueError(
+            f"expected a ViT, got the weights of a model that embeds no patches ({some(names)}); {LISTS}"
+        )
+    if twice:
+        raise ValueError(TWICE.format(twice[0]))
     beside = []
     for key, name, value in outside:  # a head, say, or what is no part of the model
         belongs = OURS.match(name) or HEAD.match(name)
@@ -180,7 +191,7 @@ def _find_place(arrays: list, state: Mapping) -> tuple[str, tuple[str, str]]:
         )
         wanted = f"the weights of one ViT under the names of {', '.join(LIBRARIES)}"
         raise ValueError(
-            f"expected {wanted}, got {got}; give one model's state_dict(), renamed if need be"
+            f"expected {wanted}, got {got}; give one model's state_dict(), renamed if need be; {LISTS}"
         )
     return library, places.pop()
 

@@ -118,8 +118,9 @@ def is_others(path: Path) -> bool:
     if (path / "log.json").is_file():
         return False
     if path.is_dir():
+        known = any((path / f"{name}.json").is_file() for name in list_pretrained(path))
         named = any((path / name).is_file() for name in (*IN_FOLDERS, *INDEXES))
-        return named or not list_pretrained(path) and _has_weights(path)
+        return named or not known and _has_weights(path)
     return path.is_file() and not path.with_suffix(".json").is_file()
 
 

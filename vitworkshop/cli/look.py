@@ -17,9 +17,10 @@ from PIL import Image
 from vitlib.checks import checked
 from vitlib.data.look import look as look_at
 from vitlib.data.photos import PICTURES, class_folders, load_folder, load_image, visible
+from vitlib.data.pixels import FORMATS
 from vitlib.files import printable, read_json
 from vitlib.weights.families import FAMILIES
-from vitlib.weights.files import READ, find_weights, shards_of
+from vitlib.weights.files import IN_FOLDERS, READ, find_weights, shards_of
 from vitlib.weights.names import ABSENT, LIBRARIES, ODD
 from vitlib.weights.pretrained import (
     is_others,
@@ -35,7 +36,9 @@ __all__ = ["Look", "look"]
 _RUN = "python -m vitlib"
 _SIDE = (32, 32)  # of the pictures that are compared
 _TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
-_PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm)$", re.IGNORECASE)
+_PICTURE = re.compile(
+    r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
+)
 
 
 class Look(NamedTuple):
@@ -125,6 +128,12 @@ def look(thing: str | Path, **assume: object) -> Look:
     for kind in kinds:
         if found := kind(path):
             return found
+    inside = [file.parent for name in IN_FOLDERS for file in path.rglob(name)]
+    if inside:
+        return Look(
+            [f"{printable(path.name)}: weights in {len(inside)} of its folders"],
+            f"{_RUN} look {_quoted(sorted(inside)[-1])}",
+        )
     raise ValueError(
         f"{thing} holds no weights, pictures, run or notebooks; {_RUN} look lists what is read"
     )
@@ -149,6 +158,9 @@ def _weights(path: Path, assume: dict) -> Look:
         lines.append(
             f"for the book's page: {_RUN} look {_quoted(path)}{said} --save {to}"
         )
+    if model.cfg.in_chans != 3:  # commands take pictures of three
+        to = shlex.quote(f"{card['name']}-saved")
+        return Look(lines, f"{_RUN} look {_quoted(path)}{said} --save {to}")
     return Look(lines, f"{_RUN} check-pretrained {_quoted(path)}{said}")
 
 
@@ -208,7 +220,7 @@ def _is_picture(path: Path) -> bool:
     with open(path, "rb") as file:
         start = io.BytesIO(file.read(4096))
     try:
-        with Image.open(start):
+        with Image.open(start, formats=FORMATS):
             return True
     except Exception:  # what decoders say of bytes that are no picture
         return bool(_PICTURE.search(path.name))
@@ -270,13 +282,18 @@ def _pictures(path: Path) -> Look | None:
     if inside and not class_folders(path):
         line = f"{name}: {len(inside):,} pictures, in no class's folder"
         return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
-    if not any(_PICTURE.search(file.name) for file in path.rglob("*")):
+    classes = class_folders(path)
+    rooms = [*classes, *(room for one in classes for room in class_folders(one))]
+    if not any(_PICTURE.search(file.name) for room in rooms for file in visible(room)):
         return None
     command = f"{_RUN} finetune cifar10-photo --data {_quoted(path)}"
     try:
         train, test, held_out = load_split(path, _SIDE)
     except ValueError as error:
-        data = load_folder(path, _SIDE)
+        try:
+            data = load_folder(path, _SIDE)
+        except ValueError:
+            raise error from None
         counted = f"{len(data):,} pictures of {len(data.classes)} classes"
         lines = [f"{name}: {counted}", *look_at(data), f"not to train on yet: {error}"]
         return Look(lines, f"{_RUN} predict cifar10-photo {_quoted(path)}")

@@ -40,6 +40,7 @@ def described(card: dict) -> list[str]:
     cfg = ViTConfig(**card["config"])
     shape = [f"{cfg.embed_dim} wide", f"{cfg.depth} deep", f"{cfg.num_heads} heads"]
     shape.append(f"patches of {cfg.patch_size}")
+    shape += [f"{cfg.in_chans} channels"] if cfg.in_chans != 3 else []
     shape.append(f"{cfg.image_shape[0]} x {cfg.image_shape[1]} pixels")
     shape += [f"{cfg.reg_tokens} registers"] if cfg.reg_tokens else []
     shape += [] if cfg.class_token else ["no CLS"]
