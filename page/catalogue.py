@@ -28,7 +28,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from page import beside, clinic, edition, guess, numbers
+from page import beside, clinic, edition, guess, numbers, today
 from page import map as drawn_map
 from vitlib.weights import names as parts
 from vitworkshop.exercises import told
@@ -80,7 +80,7 @@ def sources() -> Iterator[tuple[str, Iterable[Message]]]:
         yield name, messages(script)
     for name, source in files("page/*.py"):
         yield name, literals(source, "t")
-    for module in (drawn_map, numbers, beside, guess, clinic, edition):
+    for module in (drawn_map, numbers, beside, guess, clinic, edition, today):
         name = f"{module.__name__.replace('.', '/')}.py"
         yield name, filter(WORDS.search, module.said())
     for message in read():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -56,24 +57,19 @@ def worth() -> str:
             for turning in (m for m in other.modules() if hasattr(m, "line")):
                 turning.line = torch.arange
                 turning.resample(other.cfg.grid)
-        rows.append([family, t(part), f"{100 * _moved(model, other):.1f} %"])
+        rows.append([t(family), t(part), f"{100 * _moved(model, other):.1f} %"])
     return vl.viz.table([t("Family"), t("Left out"), t("The logits move by")], rows)
 
 
 def resampled() -> str:
     """Ways of reading positions of 37 x 37 at 16 x 16: how far they are from vitlib's, on tables made for it."""
-    ways = {
-        "timm's; Meta's and transformers' for models with registers": _timm,
-        "transformers' for DINOv2, SigLIP, CLIP: not smoothed": _plain,
-        "Meta's for DINOv2: not smoothed, shifted by 0.1": _meta,
-    }
     draw = torch.Generator().manual_seed(0)
     smooth = F.interpolate(
         torch.randn(1, 64, 8, 8, generator=draw), (37, 37), mode="bicubic"
     )
     noise = torch.randn(smooth.shape, generator=draw)
     rows = []
-    for way, read in ways.items():
+    for way, read in WAYS.items():
         told = []
         for share in (0.0, 0.1, 0.3):
             table = smooth + share * noise
@@ -113,3 +109,18 @@ def _plain(table: Tensor) -> Tensor:
 
 def _meta(table: Tensor) -> Tensor:
     return F.interpolate(table, scale_factor=(16 + 0.1) / 37, mode="bicubic")
+
+
+# how others read a table, and the function
+WAYS = {
+    "timm's; Meta's and transformers' for models with registers": _timm,
+    "transformers' for DINOv2, SigLIP, CLIP: not smoothed": _plain,
+    "Meta's for DINOv2: not smoothed, shifted by 0.1": _meta,
+}
+
+
+def said() -> Iterator[str]:
+    """What the tables say."""
+    for family, _, part, _ in PARTS:
+        yield from (family, part)
+    yield from WAYS

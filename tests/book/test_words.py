@@ -56,7 +56,7 @@ def test_what_is_read_is_compiled_of_the_catalogue():
 
 def test_pages_get_what_scripts_say_and_no_more():
     scripts = {
-        m for name, m in catalogue.said() if name.endswith((".js", "foreign.py"))
+        m for name, m in catalogue.said() if name.endswith((".js", "weights/names.py"))
     }
     said = {forms(message)[0] for message in scripts - {*catalogue.waiting(CATALOGUE)}}
     assert table("zh-scripts").keys() == said < table("zh").keys()
