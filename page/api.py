@@ -29,7 +29,7 @@ ROOMS = {
     "Sizes, devices, results": "config device evidence",
     "Data": "data.dataset data.cifar10 data.drawn10 data.photos",
     "The model": "model.patches model.posembed model.attention model.encoder model.vit model.resnet model.costs",
-    "Weights": "weights.pretrained weights.foreign",
+    "Weights": "weights.pretrained weights.foreign vitworkshop.cli.look",
     "Training": "train.recipe train.augment train.optim train.muon train.masked train.objective train.loop "
     "train.evaluate train.transfer",
     "Explanations": "explain.attention explain.gradients explain.erasing explain.lens explain.scores explain.trace",

@@ -42,7 +42,7 @@ ARROWS = {
     "doctor": (*BASE, "data", "model", "train"),
     "exercises": (*MODEL, "vitlib", "words"),  # whose right answers are a reader's code
     "web": (*BASE, "data", "model", "weights", "explain", "words"),
-    "cli": (*BASE, "data", "model", "weights", "train", "viz", "studies", "web"),
+    "cli": (*MODEL, "viz", "studies", "web"),
     "__main__": ("cli",),  # of vitlib: `python -m vitlib`
     # and what stands around them, a room each
     "page": (*MODEL, "viz", "vitlib", "studies", "exercises", "web", "words"),

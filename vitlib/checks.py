@@ -361,8 +361,13 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
     if isinstance(value, str) and (named := [k for k in kinds if hasattr(k, "preset")]):
         usual = f"; {named[0].__name__}.preset(name) makes one, as of 'vit-b/16'"
     got = f"{value!r:.200}"
-    if Mapping in kinds and isinstance(value, nn.Module):
-        got = f"a {type(value).__name__}; pass its state_dict()"
+    if isinstance(value, nn.Module):
+        home = type(value).__module__.partition(".")[0]
+        got = f"a {type(value).__name__} of {home}"
+        if Mapping in kinds:
+            got += "; pass its state_dict()"
+        elif "VisionTransformer" in expected and home != "vitlib":
+            got += "; vl.load_weights(model, theirs.state_dict()) reads its weights"
     raise ValueError(f"{name} must be {expected}, got {got}{usual}")
 
 

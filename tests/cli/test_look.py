@@ -264,6 +264,10 @@ def test_a_model_of_the_book_and_a_run_are_told_by_their_cards(capsys):
     Path("half").mkdir()
     log = {"epochs": [{}], "recipe": {"epochs": 3}, "command": "python -m vitlib data"}
     Path("half/log.json").write_text(json.dumps(log))
+    state = vl.VisionTransformer(vl.ViTConfig(**SIZES)).state_dict()
+    torch.save({"model": state}, "half/checkpoint.pt")
+    with pytest.raises(ValueError, match="a run writes it when it has finished"):
+        vl.load_pretrained("half")
     seen = vl.look("half")
     assert "has not finished, 1 of 3 epochs" in str(seen)
     works(seen.command)

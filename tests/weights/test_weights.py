@@ -871,8 +871,20 @@ def test_weights_that_are_no_numbers_change_nothing(dtype, change, words):
 @pytest.mark.errors
 def test_a_model_in_place_of_its_weights_is_told_so():
     model = lively(FOREIGN)
-    says = r"got a VisionTransformer; pass its state_dict\(\)$"
+    says = r"got a VisionTransformer of vitlib; pass its state_dict\(\)$"
     with pytest.raises(ValueError, match=rf"^source must be .*, {says}"):
         vl.load_weights(model, model)
     with pytest.raises(ValueError, match=rf"^state must be a Mapping, {says}"):
         vl.convert_state_dict(model)
+
+
+@pytest.mark.errors
+def test_another_librarys_model_is_named_by_its_library(timm):
+    theirs = timm.create_model("vit_tiny_patch16_224", depth=1)
+    says = r"model must be .*, got a VisionTransformer of timm; vl.load_weights\(model"
+    for call in (vl.grad_cam, vl.trace, vl.deletion_curve):
+        with pytest.raises(ValueError, match=says):
+            call(
+                theirs,
+                *[torch.zeros(1, 3, 224, 224)] * (1 + (call is vl.deletion_curve)),
+            )

@@ -70,6 +70,7 @@ TOLD = {
     "norm_eps": ("layer_norm_eps",),
     "act": ("hidden_act",),
     "global_pool": ("global_pool",),
+    "img_size": ("image_size",),
 }
 ACTS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}
 # fields of a `ViTConfig`, and whose size they are along which axis
@@ -132,6 +133,8 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     )
     shaped = _shaped(state)
     width = shaped["embed_dim"]
+    if shaped["mlp"] == "gated":  # whatever its config.json says
+        told.pop("act", None)
     guessed = {
         "num_heads": HEADS.get(width, max(1, width // 64)),
         "act": "silu" if shaped["mlp"] == "gated" else "gelu",
@@ -141,7 +144,7 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     } | {key: value for key, value in usual.items() if key != "pos_embed"}
     if "global_pool" not in shaped:
         guessed["global_pool"] = "token" if shaped["class_token"] else "avg"
-    known = shaped | {k: v for k, v in usual.items() if k == "pos_embed"} | told | said
+    known = told | shaped | {k: v for k, v in usual.items() if k == "pos_embed"} | said
     assumed = {key: value for key, value in guessed.items() if key not in known}
     fields = guessed | known
     way = fields.pop("mean_std")
@@ -224,6 +227,8 @@ def _told(config: Mapping[str, Any]) -> dict[str, Any]:
         if config.get(name)
     }
     timm = config.get("pretrained_cfg") or {}
+    if size := timm.get("input_size"):
+        told.setdefault("img_size", size[-1])
     for mean, std in (
         (config.get("image_mean"), config.get("image_std")),
         (timm.get("mean"), timm.get("std")),

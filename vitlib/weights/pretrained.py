@@ -114,7 +114,9 @@ def load_pretrained(
 
 
 def is_others(path: Path) -> bool:
-    """Whether weights lie there, as a file or in a folder, that have no card."""
+    """Whether weights lie there, as a file or in a folder, that have no card and are no run's."""
+    if (path / "log.json").is_file():
+        return False
     if path.is_dir():
         named = any((path / name).is_file() for name in (*IN_FOLDERS, *INDEXES))
         return named or not list_pretrained(path) and _has_weights(path)

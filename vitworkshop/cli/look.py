@@ -103,7 +103,7 @@ def look(thing: str | Path, **assume: object) -> Look:
     Raises:
         ValueError: If it is none of these, or damaged; the message says what it is and what helps.
 
-    Source: how-to-run.
+    Source: chapter 16.
     """
     path = Path(thing).expanduser()
     if not path.exists() and str(thing) not in list_pretrained():

@@ -33,6 +33,7 @@ __all__ = ["SCRIPTS", "export_web"]
 
 SCRIPTS = Path(__file__).parent  # where the JavaScript lies
 LIMIT = 1_600_000  # characters; about 600,000 weights
+LARGEST = 100_000_000  # weights that a notebook's frame may hold
 PHOTOS = {
     name: 85
     for name in SAMPLES
@@ -298,6 +299,12 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
     is_model = isinstance(source, nn.Module)
     found = names.find_vit(source.state_dict() if is_model else read_weights(source))
     names.check_parts([*found.state, *found.beside], found.library)
+    count = sum(value.numel() for value in found.state.values())
+    if count > LARGEST:
+        fix = "python -m vitlib check-pretrained FILE draws where it looks"
+        raise ValueError(
+            f"expected a model up to ViT-B/16, got {count:,} parameters; {fix}"
+        )
     # which only a head reads; its names are an MLP head's
     pooler = "head.2.weight" not in found.state
     kept = {
