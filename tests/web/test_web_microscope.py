@@ -14,7 +14,7 @@ from safetensors.torch import save, save_file
 from web_pages import explorer, page, run
 
 import vitlib as vl
-from tests.weights.test_today import OF_TIMM, SMALL, noisy
+from tests.weights.test_families import OF_TIMM, SMALL, noisy
 from tests.weights.test_weights import FOREIGN, MAKERS, lively, replace
 from vitlib.weights import names as known
 
