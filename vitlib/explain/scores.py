@@ -46,7 +46,7 @@ def read_by_head(model: VisionTransformer, images: Tensor, relation: Tensor) -> 
         read.append(relation[:, cfg.patches].mean(dim=1))
     if cfg.global_pool == "token_reg":
         read.append(relation[:, -cfg.reg_tokens])
-    return (sum(read) / len(read))[:, cfg.patches]
+    return torch.stack(read).mean(dim=0)[:, cfg.patches]
 
 
 def _integrated(model, images, classes, _seed) -> Tensor:

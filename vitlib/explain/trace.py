@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -103,7 +103,8 @@ def trace(
                 # each (B, h, T, d)
                 q, k, _ = out.unflatten(-1, (3, h, d)).permute(2, 0, 3, 1, 4)
                 if cfg.turns:
-                    q, k = model.pos_embed.turn(q), model.pos_embed.turn(k)
+                    positions_of: Any = model.pos_embed
+                    q, k = positions_of.turn(q), positions_of.turn(k)
                 scores = (q @ k.mT / d**0.5).masked_fill(
                     absent | absent[:, None], -torch.inf
                 )

@@ -37,6 +37,15 @@ def _fused_attention(
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
 
 
+def split_heads(joint: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of every head: (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)."""
+    q, k, v = (
+        part.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+        for part in joint.chunk(3, dim=-1)
+    )
+    return q, k, v
+
+
 class Attention(nn.Module):
     """Multi-head self-attention with queries, keys and values in one projection.
 
@@ -96,11 +105,7 @@ class Attention(nn.Module):
             raise ValueError(
                 f"expected tokens of shape (B, T, {width}), got {tuple(x.shape)}; {fix}"
             )
-        # (B, T, 3D) -> three of (B, T, D) -> three of (B, h, T, d)
-        parts = self.qkv(x).chunk(3, dim=-1)
-        q, k, v = (
-            part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts
-        )
+        q, k, v = split_heads(self.qkv(x), self.num_heads)
         for positions in self.rotary:
             q, k = positions.turn(q), positions.turn(k)
         return q, k, v
@@ -134,8 +139,8 @@ class Attention(nn.Module):
         return (scores if bias is None else scores + bias).softmax(dim=-1)
 
 
-class AttentionPool(Attention):
-    """One learned question reads the tokens, then an MLP: SigLIP's head, first arguments as for `Attention`.
+class AttentionPool(nn.Module):
+    """One learned question reads the tokens, then an MLP: SigLIP's head.
 
     Args:
         embed_dim: Width D.
@@ -152,20 +157,25 @@ class AttentionPool(Attention):
     def __init__(
         self, embed_dim: Count, num_heads: Count, norm: nn.Module, mlp: nn.Module
     ) -> None:
-        super().__init__(embed_dim, num_heads)
+        super().__init__()
+        check_heads(embed_dim, num_heads)
+        self.num_heads = num_heads
         latent = torch.empty(1, 1, embed_dim)
         self.latent = nn.Parameter(nn.init.trunc_normal_(latent, std=embed_dim**-0.5))
+        self.qkv = nn.Linear(embed_dim, 3 * embed_dim)
+        self.proj = nn.Linear(embed_dim, embed_dim)
         self.norm = norm
         self.mlp = mlp
 
     def project(self, x: Float[Tensor, "B T D"]) -> tuple[Tensor, ...]:
         """The question's query, (B, h, 1, d), and the tokens' keys and values, each (B, h, T, d)."""
         question = self.latent.expand(x.shape[0], -1, -1)  # (B, 1, D)
-        q, k, v = super().project(torch.cat([question, x], dim=1))
+        q, k, v = split_heads(self.qkv(torch.cat([question, x], dim=1)), self.num_heads)
         return q[:, :, :1], k[:, :, 1:], v[:, :, 1:]
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
-        mixed = self._mix(*self.project(x), None, 0.0)  # (B, h, 1, d)
+        q, k, v = self.project(x)
+        mixed = _fused_attention(q, k, v, None, 0.0)  # (B, h, 1, d)
         answer = self.proj(mixed.transpose(1, 2).flatten(2))  # (B, 1, D)
         return (answer + self.mlp(self.norm(answer)))[:, 0]
 

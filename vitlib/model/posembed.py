@@ -341,10 +341,8 @@ class RotaryPosEmbed(NoPosEmbed):
         self.register_buffer("sin", torch.empty(0), persistent=False)
         self.resample(grid)
 
-    pairs = (
-        (-1, 2),
-        -1,
-    )  # neighbours; how a head's numbers are split, and along which axis a pair lies
+    # how a head's numbers are split, and along which axis a pair lies: neighbours
+    pairs: tuple[tuple[int, int], int] = (-1, 2), -1
 
     def line(self, size: int) -> Float[Tensor, " n"]:
         """Where the places of a row, or of a column, lie: 0, 1, 2, ..."""
@@ -381,7 +379,7 @@ class UnitRotaryPosEmbed(RotaryPosEmbed):
     Source: Simeoni et al. 2025, DINOv3 (arXiv 2508.10104), without its jitter in training.
     """
 
-    pairs = (2, -1), -2
+    pairs: tuple[tuple[int, int], int] = (2, -1), -2
 
     def line(self, size: int) -> Float[Tensor, " n"]:
         """Where the centres of a row's, or of a column's, patches lie, between -2 pi and 2 pi."""

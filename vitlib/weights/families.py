@@ -135,7 +135,7 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     width = shaped["embed_dim"]
     if shaped["mlp"] == "gated":  # whatever its config.json says
         told.pop("act", None)
-    guessed = {
+    guessed: dict[str, Any] = {
         "num_heads": HEADS.get(width, max(1, width // 64)),
         "act": "silu" if shaped["mlp"] == "gated" else "gelu",
         "norm_eps": 1e-6,
@@ -146,7 +146,7 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
         guessed["global_pool"] = "token" if shaped["class_token"] else "avg"
     known = told | shaped | {k: v for k, v in usual.items() if k == "pos_embed"} | said
     assumed = {key: value for key, value in guessed.items() if key not in known}
-    fields = guessed | known
+    fields: dict[str, Any] = guessed | known
     way = fields.pop("mean_std")
     mean, std = MEAN_STD[way] if isinstance(way, str) else way
     cfg = ViTConfig(**fields)

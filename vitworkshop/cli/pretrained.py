@@ -6,6 +6,7 @@ import argparse
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -49,7 +50,8 @@ def configure(commands) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     check_out(args.out)
-    model, card = load_pretrained(args.file, **assumed(args))
+    opened: tuple[Any, dict] = load_pretrained(args.file, **assumed(args))
+    model, card = opened
     if "library" not in card:
         raise ValueError(
             f"{args.file} is a model of this book; python -m vitlib predict takes it"
