@@ -220,13 +220,6 @@
     }
   }
 
-  /* Hands a text to the reader as a file. */
-  function save(name, type, text) {
-    const href = URL.createObjectURL(new Blob([text], { type }));
-    h("a", { href, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(href), 1000);
-  }
-
   /* A worker that runs these sources, in the page's language. */
   function working(...sources) {
     const { bookWords, vitSources: { words } } = window;
@@ -466,7 +459,7 @@
 
   window.vitExplorer = {
     VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, decoded, files, folded, grid, h, keeps,
-    linked, note, onArrows, onStrokes, paint, pair, patched, percent, place, pointer, range, sample, save, select, sentences, setPressed,
+    linked, note, onArrows, onStrokes, paint, pair, patched, percent, place, pointer, range, sample, select, sentences, setPressed,
     sides, slider, squares, terms, title, upper, working, written,
   };
 })();

@@ -337,7 +337,9 @@ def given_script(source: nn.Module | str | Path, classes: Sequence[str] | None) 
             {"num_attention_heads": heads[0]} if heads else {}
         )
         told |= {"global_pool": getattr(source, "global_pool", "token")}
-    told |= {"library": found.library} | (
+    kinds = ((name, pattern) for name, (pattern, _) in families.FAMILIES.items())
+    family = next(name for name, pattern in kinds if re.search(pattern, found.text))
+    told |= {"library": found.library, "family": family} | (
         {} if classes is None else {"classes": list(classes)}
     )
     name = type(source).__name__ if is_model else Path(source).name

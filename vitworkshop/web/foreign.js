@@ -155,7 +155,8 @@
     }
     const act = own.hidden_act ?? own.act;
     if (typeof act === "string") told.act = { gelu_new: "gelu_tanh", gelu_pytorch_tanh: "gelu_tanh", swish: "silu" }[act] ?? act;
-    if (typeof json.library === "string") told.library = json.library; // export.py: its names have been changed
+    for (const name of ["library", "family"]) // export.py: its names have been changed
+      if (typeof json[name] === "string") told[name] = json[name];
     if (Array.isArray(names)) told.classes = names.map((name) => String(name).split(",")[0].slice(0, 60));
     const three = (list) => Array.isArray(list) && list.length === 3 && list.every(Number.isFinite);
     const [mean, std] = [data.image_mean ?? data.mean, data.image_std ?? data.std];
@@ -177,7 +178,7 @@
   /* A model's config as `family_of` of families.py has it, from the shapes of its tensors and from what is told, and { side, lead,
      assumed, recipe }: the grid of its positions and how many stand before them, the fields that neither says. */
   function configure(shape, text, { families, heads }, told) {
-    const [D, C, P, Q] = shape("patch_embed.proj.weight") ?? [], has = (name) => !!shape(name), [family, , usual] = families.find(([, mark]) => new RegExp(mark).test(text));
+    const [D, C, P, Q] = shape("patch_embed.proj.weight") ?? [], has = (name) => !!shape(name), [family, , usual] = families.find(([name, mark]) => (told.family ? name === told.family : new RegExp(mark).test(text)));
     const cls = has("cls_token"), second = has("dist_token"), registers = shape("reg_token")?.at(-2) ?? 0;
     if (!Q || P !== Q) fail(t("expected square patches (D, 3, P, P), got {patch}", { patch: shape("patch_embed.proj.weight") ?? t("none") }));
     if (C !== 3) fail(t("expected pictures of 3 channels, got {n}", { n: C }));
