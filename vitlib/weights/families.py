@@ -27,7 +27,7 @@ MEAN_STD = {
 # by a pattern of `Weights.text`, the first that fits: what its published files have. The page has the same table
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "DINOv3": (
-        r"^(?!.* pos_embed )(?=.* reg_token )",
+        r"^(?!.* pos_embed )(?=.* reg_token )(?=.* cls_token )",
         {"pos_embed": "rope_unit", "norm_eps": 1e-5, "mean_std": "imagenet"},
     ),
     "DINOv2": (
@@ -76,12 +76,14 @@ HEADS = {1152: 16, 1280: 16, 1408: 16, 1664: 16}
 ASSUMABLE = ("num_heads", "act", "norm_eps", "global_pool", "img_size", "mean_std")
 # names of the same in config.json: transformers', then timm's
 TOLD = {
-    "num_heads": ("num_attention_heads",),
-    "norm_eps": ("layer_norm_eps",),
-    "act": ("hidden_act",),
-    "global_pool": ("global_pool",),
-    "img_size": ("image_size",),
+    "num_heads": "num_attention_heads",
+    "norm_eps": "layer_norm_eps",
+    "act": "hidden_act",
+    "global_pool": "global_pool",
+    "img_size": "image_size",
 }
+# words in timm's names of models of other kinds, whose names of parts are the usual ones
+OTHER_KINDS = re.compile(r"rpn|rope|relpos|parallel|_xp_|beit|eva0|eva_")
 ACTS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}
 # fields of a `ViTConfig`, and whose size they are along which axis
 SIZES = {
@@ -132,8 +134,13 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     """
     for name in said:
         check_choice("what is to be assumed", name, ASSUMABLE)
-    if isinstance(way := said.get("mean_std", "half"), str):
+    way = said.get("mean_std", "half")
+    if not (isinstance(way, tuple | list) and len(way) == 2):
         check_choice("mean_std", way, MEAN_STD)
+    if found_odd := OTHER_KINDS.search(architecture := str(config.get("architecture"))):
+        raise ValueError(
+            f"the JSON beside it calls it {architecture}: {found_odd[0]!r} is of another kind; {LISTS}"
+        )
     state = found.state
     told = _told(config) | ({"num_heads": found.num_heads} if found.num_heads else {})
     family, usual = next(
@@ -152,6 +159,8 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
         "mean_std": "half",
         "img_size": 224,
     } | {key: value for key, value in usual.items() if key != "pos_embed"}
+    if family.startswith("SigLIP") and width in (1152, 1536):  # so400m, giant
+        guessed["act"] = "gelu_tanh"
     if "global_pool" not in shaped:
         guessed["global_pool"] = "token" if shaped["class_token"] else "avg"
     known = told | shaped | {k: v for k, v in usual.items() if k == "pos_embed"} | said
@@ -171,6 +180,11 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
 def _shaped(state: Mapping[str, Tensor], told: Any) -> dict[str, Any]:
     """The fields of a `ViTConfig` that names and shapes tell; the image size where it is `told` and fits."""
     sizes: dict[str, Any] = sizes_of(state)
+    kernel = tuple(state["patch_embed.proj.weight"].shape)
+    if len(kernel) != 4 or kernel[2] != kernel[3]:
+        raise ValueError(
+            f"expected patches cut by a square kernel (D, C, P, P), got {kernel}; {LISTS}"
+        )
     lacking = [name for name, (key, _) in SIZES.items() if key not in state]
     lacking = [name for name in lacking if name not in ("num_classes", "reg_tokens")]
     if "pos_embed" not in state and "reg_token" not in state:
@@ -242,11 +256,11 @@ def _classes(config: Mapping[str, Any], count: int) -> list[str]:
 
 def _told(config: Mapping[str, Any]) -> dict[str, Any]:
     """What JSON beside a file tells, under the names of `ViTConfig`."""
+    args = config.get("model_args") or {}  # timm's
     told = {
-        field: config[name]
-        for field, names in TOLD.items()
-        for name in names
-        if config.get(name)
+        field: args.get(field) or config.get(name)
+        for field, name in TOLD.items()
+        if args.get(field) or config.get(name)
     }
     timm = config.get("pretrained_cfg") or {}
     if size := timm.get("input_size"):

@@ -125,6 +125,8 @@ def _read(path: Path) -> Any:
     if what := not_weights(start):
         raise ValueError(f"{path} is {what}")
     is_safe, is_zip = start[8:9] == b"{", start.startswith(b"PK")
+    if is_zip and zipfile.is_zipfile(path):
+        _refuse_program(path)
     try:
         if is_safe:  # behind the length of the header
             return load_file(path)
@@ -146,6 +148,13 @@ def _read(path: Path) -> Any:
     raise ValueError(
         f"{path} is an archive (zip) of other files; unpack it and look at the folder"
     )
+
+
+def _refuse_program(path: Path) -> None:
+    """Refuse TorchScript, which is code; its weights can be saved alone."""
+    if any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
+        fix = "torch.save(torch.jit.load(FILE).state_dict(), NEW) takes its weights"
+        raise ValueError(f"{path} is a program (TorchScript); {fix}")
 
 
 def _read_pickle(file: Any, is_zip: bool) -> Any:
@@ -193,7 +202,16 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     for name in ("preprocessor_config.json", "config.json"):
         if (file := place.with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
-    if isinstance(tower := told.get("vision_config"), dict):  # of CLIP or SigLIP, whole
-        told |= tower
+    for tower in (
+        "vision_config",
+        "encoder",
+    ):  # of CLIP or SigLIP, whole; of two models
+        if isinstance(told.get(tower), dict):
+            told |= told[tower]
+    if (file := place.with_name("open_clip_config.json")).is_file():
+        whole = read_json(file, "fetch it again, or move it away")
+        made, way = whole.get("model_cfg", {}), whole.get("preprocess_cfg", {})
+        told["hidden_act"] = "quick_gelu" if made.get("quick_gelu") else "gelu"
+        told |= {"image_mean": way.get("mean"), "image_std": way.get("std")}
     width = told.get("hidden_size", told.get("num_features", embed_dim))
     return told if width == embed_dim else {}

@@ -80,6 +80,12 @@ ODD = {
     r"^(?=.* blocks\.0\.(gamma_1|attn\.q_bias) )(?!(?!.* pos_embed )(?=.* reg_token ))": (
         "scales or biases as BEiT, EVA and RoPE-ViTs name them, which differ in more"
     ),
+    r"^(?!.* pos_embed )(?=.* reg_token )(?!.* cls_token )": (
+        "rotary positions that its file does not hold (RoPE-ViT)"
+    ),
+    r"^(?=.* library:transformers )(?=.* attn_pool\.latent )(?=.* classifier\.weight )": (
+        "a classifier of the mean beside a question (SiglipForImageClassification)"
+    ),
     r"^(?=.* norm_pre\.weight )(?=.* attn_pool\.latent )": (
         "a question behind CLIP's norms (PE)"
     ),

@@ -115,7 +115,8 @@ def load_pretrained(
 
 def is_others(path: Path) -> bool:
     """Whether weights lie there, as a file or in a folder, that have no card and are no run's."""
-    if (path / "log.json").is_file():
+    run = path.parent if path.name == "checkpoint.pt" else path
+    if (run / "log.json").is_file():
         return False
     if path.is_dir():
         known = any((path / f"{name}.json").is_file() for name in list_pretrained(path))
@@ -131,6 +132,9 @@ def _has_weights(folder: Path) -> bool:
 def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer, dict]:
     """The ViT in a file that others made, and what is known of it in place of a card."""
     model, what, found = open_vit(path, **assume)
+    left = list(found.beside)
+    if not what.config.num_classes:
+        left += [name for name in found.state if name.startswith("head.")]
     file = find_weights(path)
     is_usual = file.name.removesuffix(INDEX) in IN_FOLDERS
     name = file.resolve().parent.name if is_usual else file.name.partition(".")[0]
@@ -143,7 +147,7 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
         "std": what.std,
         "assumed": what.assumed,
         "projects": what.projects,
-        "ignored": some(found.beside) if found.beside else "",
+        "ignored": some(left) if left else "",
     }
     return model, card | ({"classes": what.classes} if what.classes else {})
 

@@ -20,7 +20,7 @@ from vitlib.data.photos import PICTURES, class_folders, load_folder, load_image,
 from vitlib.data.pixels import FORMATS
 from vitlib.files import printable, read_json
 from vitlib.weights.families import FAMILIES
-from vitlib.weights.files import IN_FOLDERS, READ, find_weights, shards_of
+from vitlib.weights.files import IN_FOLDERS, READ, beside, find_weights, shards_of
 from vitlib.weights.names import ABSENT, LIBRARIES, ODD
 from vitlib.weights.pretrained import (
     is_others,
@@ -109,6 +109,12 @@ def look(thing: str | Path, **assume: object) -> Look:
     Source: chapter 16.
     """
     path = Path(thing).expanduser()
+    if path.name == "checkpoint.pt" and (path.parent / "log.json").is_file():
+        path = path.parent
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(
+            f"{thing} is no file and no folder; {_RUN} look lists what is read"
+        )
     if not path.exists() and str(thing) not in list_pretrained():
         raise ValueError(f"{thing} is not there; {_RUN} look lists what is read")
     if path.exists() and is_others(path) and not _is_picture(path):
@@ -147,9 +153,13 @@ def _weights(path: Path, assume: dict) -> Look:
     lines = described(card)
     if card["ignored"]:
         lines.append(f"ignored: {card['ignored']}")
+    config = files[0].with_name("config.json")
+    if config.is_file() and not beside(path, model.cfg.embed_dim):
+        lines.append("config.json beside it is another model's, and is not read")
+    told = "".join(f", {key}={value!r}" for key, value in assume.items())
     lines.append(
         f"{size / 1e6:.0f} MB in {len(files)} file{'s' * (len(files) > 1)}; in Python: "
-        f"model, card = vl.load_pretrained({str(path)!r})"
+        f"model, card = vl.load_pretrained({str(path)!r}{told})"
     )
     words = "".join(f" {key}={value}" for key, value in assume.items())
     said = f" --assume{words}" if words else ""
@@ -244,7 +254,12 @@ def _notebooks(path: Path) -> dict[str, str]:
     """The notebooks in a folder or in a zip, each with its text."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*.ipynb") if file.is_file())
-        return {file.name: file.read_text(errors="replace") for file in files}
+        names = {file: file.relative_to(path).as_posix() for file in files}
+        return {
+            name: file.read_text(errors="replace")
+            for file, name in names.items()
+            if "/." not in f"/{name}"
+        }
     if not zipfile.is_zipfile(path):
         return {}
     packed = zipfile.ZipFile(path)
@@ -308,4 +323,5 @@ def _pictures(path: Path) -> Look | None:
 
 
 def _quoted(path: str | Path) -> str:
-    return shlex.quote(printable(str(path)))
+    text = printable(str(path))
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
