@@ -60,7 +60,7 @@ WRONG = r"""
     [(0, 0), (0, -1), (-1, 0), (-1, -1)]
 03.a: nothing added before counting -> d the row offset must be made to start at
     [0, -1, -3, -4]
-03.b: scalar products, not cosines -> d these are scalar products: the lengths
+03.b: scalar products, not cosines -> d the lengths are not divided out
     lambda table: table @ table.T
 03.b: each place with itself only -> h expected shape (5, 5), got (5,)
     lambda table: F.cosine_similarity(table, table)

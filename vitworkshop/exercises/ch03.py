@@ -77,7 +77,7 @@ EXERCISES["03.b"] = Exercise(
         (
             "unit = table /",
             "unit = table + 0 *",
-            "these are scalar products: the lengths are not divided out",
+            "the lengths are not divided out",
         ),
         (
             "unit @ unit.T",
