@@ -462,34 +462,11 @@ WRONG = r"""
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, x[source] + pos)
 17.a: positions twice -> d shown patches have two positions now:
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, (x + pos)[source]) + pos
-17.b: blue first -> d the digits stand the other way round:
-    def my_colours(images, P):
-        m = vl.patchify(images.float(), P).unflatten(2, (P * P, 3)).mean(2)
-        d = (m // 32).long()
-        return d[..., 0] + 8 * d[..., 1] + 64 * d[..., 2]
-17.b: rounded, not cut off -> d rounded; the highest bits are what is
-    def my_colours(images, P):
-        d = (F.avg_pool2d(images.float(), P) / 32).round().long().clamp(max=7)
-        return (64 * d[:, 0] + 8 * d[:, 1] + d[:, 2]).flatten(1)
-17.b: a map, not a row of patches -> h expected shape (2, 6), got (2, 2, 3):
-    def my_colours(images, P):
-        d = (F.avg_pool2d(images.float(), P) // 32).long()
-        return 64 * d[:, 0] + 8 * d[:, 1] + d[:, 2]
-17.c squared: the middle -> d so if both were equally likely
+17.b squared: the middle -> d so if both were equally likely
     0.5
-17.1 a: all that are asked -> v not this number
-    98
-17.1 c: those that are not asked -> d a tenth of those asked about are shown
-    98
-17.3 colour: red last -> d the digits stand the other way round:
-    6 + 8 * 0 + 64 * 3
-17.3 classes: two channels -> v numbers 1, 2 of 2 are wrong
-    [16, 256]
-17.4 sure: only where it is right -> d this is when the commonest comes; half
-    -math.log(0.997)
-17.5: the encoder alone -> d the decoder is left out
+17.2: the encoder alone -> d the decoder is left out
     4.07
-17.6: the shown ones, not the masked ones -> d the second is of the patches that are
+17.3: the shown ones, not the masked ones -> d the second is of the patches that are
     def both(P, mask, images):
         plain = torch.arange(mask.shape[1]).expand(len(images), -1)
         a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, plain, P)), P)
@@ -733,14 +710,7 @@ RIGHT = r"""
 17.a: loops
     def my_input(x, mask, source, token, pos):
         return torch.stack([(token if mask[i] else x[source[i]]) + pos[i] for i in range(len(x))])
-17.b: pooling
-    def my_colours(images, P):
-        means = F.avg_pool2d(images.double(), P)
-        digits = torch.floor(means / 32)
-        return (digits * torch.tensor([64, 8, 1]).view(1, 3, 1, 1)).sum(1).flatten(1)
-17.4 shares: to two places
-    1.21
-17.6: by sums
+17.3: by sums
     def both(P, mask, images):
         order = torch.arange(mask.shape[1]).repeat(len(images), 1)
         a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, order, P)), P)
