@@ -1,6 +1,7 @@
 """`look`: what a file or folder is, and the next command, which works; every remedy that it prints is executed."""
 
 import json
+import os
 import re
 import shlex
 import zipfile
@@ -419,3 +420,29 @@ def test_classes_that_differ_between_the_sides_are_what_is_told():
         picture(Path(f"pets/val/dog/{i}.png"), 130 + i)
     with pytest.raises(ValueError, match="expected the same classes in train and val"):
         vl.look("pets")
+
+
+@pytest.mark.errors
+@pytest.mark.filterwarnings("ignore")
+def test_a_program_a_checkpoint_and_a_pipe(capsys):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    torch.jit.save(torch.jit.script(model), "x.pt")
+    with pytest.raises(ValueError, match="is a program .TorchScript.; torch.save"):
+        vl.look("x.pt")
+    os.mkfifo("pipe")
+    with pytest.raises(ValueError, match="pipe is no file and no folder"):
+        vl.look("pipe")
+    Path("run").mkdir()
+    Path("run/log.json").write_text(json.dumps({"epochs": [], "recipe": {}}))
+    torch.save({"model": plain()}, "run/checkpoint.pt")
+    assert "has not finished" in str(vl.look("run/checkpoint.pt"))
+
+
+@pytest.mark.errors
+def test_a_name_of_timms_for_another_kind_is_believed():
+    Path("rpn").mkdir()
+    save_file(plain(), "rpn/model.safetensors")
+    told = {"architecture": "vit_base_patch16_rpn_224", "num_features": 64}
+    Path("rpn/config.json").write_text(json.dumps(told))
+    with pytest.raises(ValueError, match="calls it vit_base_patch16_rpn_224: 'rpn' is"):
+        vl.look("rpn")

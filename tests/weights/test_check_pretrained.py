@@ -379,7 +379,7 @@ def refused(capsys, *words) -> str:
         (
             "patch_embed.proj.weight",
             torch.zeros(24, 3, 8, 4),
-            "of another shape: patch_embed.proj.weight",
+            "expected patches cut by a square kernel (D, C, P, P), got (24, 3, 8, 4)",
         ),
     ],
 )

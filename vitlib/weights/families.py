@@ -276,7 +276,7 @@ def _told(config: Mapping[str, Any]) -> dict[str, Any]:
     if "quickgelu" in str(config.get("architecture")):
         told.setdefault("act", "quick_gelu")
     if "act" in told:
-        told["act"] = ACTS.get(told["act"], told["act"])
+        told["act"] = ACTS.get(str(told["act"]), told["act"])
     for field in ("act", "global_pool"):
         if told.get(field, CHOICES[field][0]) not in CHOICES[field]:
             wanted = ", ".join(CHOICES[field])

@@ -125,15 +125,14 @@ def _read(path: Path) -> Any:
     if what := not_weights(start):
         raise ValueError(f"{path} is {what}")
     is_safe, is_zip = start[8:9] == b"{", start.startswith(b"PK")
-    if is_zip and zipfile.is_zipfile(path):
-        _refuse_program(path)
     try:
         if is_safe:  # behind the length of the header
             return load_file(path)
         names = zipfile.ZipFile(path).namelist() if is_zip else []
+        is_program = any("/code/" in name for name in names)
         if any(name.endswith(".npy") for name in names):
             return dict(np.load(path, allow_pickle=False))
-        if not is_zip or any(name.endswith("data.pkl") for name in names):
+        if not (is_zip and (is_program or not any(map(_is_pickle, names)))):
             # an open file: by its path, PyTorch would look at the ending
             with open(path, "rb") as file, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -145,16 +144,16 @@ def _read(path: Path) -> Any:
         why = textwrap.shorten(repr(error), 200)
         said = f"{path} begins as {kind} and cannot be read without running code that it holds, or is damaged"
         raise ValueError(f"{said} ({why}); fetch it again") from error
+    if is_program:
+        fix = "torch.save(torch.jit.load(FILE).state_dict(), NEW) takes its weights"
+        raise ValueError(f"{path} is a program (TorchScript); {fix}")
     raise ValueError(
         f"{path} is an archive (zip) of other files; unpack it and look at the folder"
     )
 
 
-def _refuse_program(path: Path) -> None:
-    """Refuse TorchScript, which is code; its weights can be saved alone."""
-    if any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
-        fix = "torch.save(torch.jit.load(FILE).state_dict(), NEW) takes its weights"
-        raise ValueError(f"{path} is a program (TorchScript); {fix}")
+def _is_pickle(name: str) -> bool:
+    return name.endswith("data.pkl")
 
 
 def _read_pickle(file: Any, is_zip: bool) -> Any:
