@@ -77,8 +77,10 @@ def offered(door: Path) -> dict[str, str]:
 
 def imported(root: Path, code: str) -> set[str]:
     """The modules that code imports, and those behind the names that it says of a front door."""
-    words = set(re.findall(r"\w+", code))
-    todo = [name for name in read(code)[0] if name.split(".")[0] in PACKAGES]
+    imports = read(code)[0]
+    # as vl.patchify, or after from vitlib import
+    words = {*re.findall(r"\.(\w+)", code), *(n.rpartition(".")[2] for n in imports)}
+    todo = [name for name in imports if name.split(".")[0] in PACKAGES]
     found = set(todo)
     while todo:
         if door := DOORS.get(todo.pop()):
