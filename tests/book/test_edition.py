@@ -173,10 +173,12 @@ def test_what_pages_show_in_latin_letters_is_listed():
     if not pages:
         pytest.skip("needs the Chinese pages: make book LANGUAGES=en,zh")
     allowed = {*Path(__file__).with_name("latin.txt").read_text("utf-8").splitlines()}
+    # whose new words wait, too; a release has none
+    stale = {Path(name).stem for name, _, waits in translate.checked() if waits}
     found = [
         f"{path.stem}: {text}"
         for path in pages
-        if path.stem not in edition.ENGLISH
+        if path.stem not in {*edition.ENGLISH, *stale}
         and edition.translations(path, "zh")  # else all of it waits, below a banner
         for text in shown(path)
         if not re.search(edition.HAN, text) and latin(text, allowed)
