@@ -65,7 +65,9 @@ def load_pretrained(
 
     Source: chapter 09; chapter 16 for others' weights.
     """
-    if Path(folder) == RESULTS and is_others(path := Path(name).expanduser()):
+    path = Path(name).expanduser()
+    is_own = Path(folder) != RESULTS or str(name) in list_pretrained()
+    if not is_own and is_others(path):
         return _load_others(path, assume)
     if assume:
         names = ", ".join(assume)
