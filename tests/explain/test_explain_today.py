@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from stir import stir
 
 import vitlib as vl
 from vitlib.explain.scores import EXPLANATIONS, read_by_head
@@ -21,11 +22,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 def lively(kind: str, **more) -> vl.VisionTransformer:
     torch.manual_seed(0)
-    model = vl.VisionTransformer(vl.ViTConfig(**SIZES | KINDS[kind] | more)).eval()
-    with torch.no_grad():
-        for p in model.parameters():
-            p.add_(torch.randn_like(p), alpha=0.3)
-    return model
+    return stir(vl.VisionTransformer(vl.ViTConfig(**SIZES | KINDS[kind] | more)), 0.3)
 
 
 def images(n: int = 2) -> torch.Tensor:

@@ -5,6 +5,7 @@ import inspect
 
 import pytest
 import torch
+from stir import stir
 
 import vitlib as vl
 from vitlib.model import one_page
@@ -42,11 +43,7 @@ def test_logits_and_gradients_are_those_of_the_package(pool, changes):
     fields = TINY | dict(global_pool=pool) | changes
     torch.manual_seed(0)
     ours, page = vl.VisionTransformer(vl.ViTConfig(**fields)), one_page.ViT(**fields)
-    with torch.no_grad():
-        for p in (
-            ours.parameters()
-        ):  # a fresh model has biases and CLS of zeros, which nobody would miss
-            p.add_(torch.randn_like(p), alpha=0.3)
+    stir(ours, 0.3)
     page.load_state_dict(ours.state_dict(), strict=True)
     ours.load_state_dict(page.state_dict(), strict=True)
     images = torch.randn(3, ours.cfg.in_chans, *ours.cfg.image_shape)

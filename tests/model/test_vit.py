@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stir import stir
 from torch.nn import functional as F
 
 import vitlib as vl
@@ -65,11 +66,7 @@ def make(
     """A model in evaluation mode; `lively` weights are large enough for every part to matter."""
     torch.manual_seed(seed)
     model = vl.VisionTransformer(cfg).eval()
-    if lively:
-        with torch.no_grad():
-            for p in model.parameters():
-                p.add_(torch.randn_like(p), alpha=0.3)
-    return model
+    return stir(model, 0.3) if lively else model
 
 
 def images_for(cfg: vl.ViTConfig, B: int = 3) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from stir import stir
 
 import vitlib as vl
 
@@ -22,11 +23,7 @@ def masked(**changes) -> vl.MaskedPatchModel:
         num_classes=0,
         mask_token=True,
     )
-    model = vl.MaskedPatchModel(vl.ViTConfig(**fields | changes), 5).eval()
-    with torch.no_grad():
-        for p in model.parameters():
-            p.add_(torch.randn_like(p), alpha=0.3)
-    return model
+    return stir(vl.MaskedPatchModel(vl.ViTConfig(**fields | changes), 5), 0.3)
 
 
 def encoded(

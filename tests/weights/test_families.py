@@ -3,6 +3,7 @@
 import pytest
 import torch
 from safetensors.torch import save_file
+from stir import stir
 
 import vitlib as vl
 
@@ -40,11 +41,8 @@ OF_TIMM = {
 
 
 def noisy(model: torch.nn.Module) -> torch.nn.Module:
-    draw = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for p in model.parameters():
-            p += 0.05 * torch.randn(p.shape, generator=draw)
-    return model.eval()
+    torch.manual_seed(0)
+    return stir(model, 0.05)
 
 
 def registers_last(tokens: torch.Tensor, cfg: vl.ViTConfig) -> torch.Tensor:

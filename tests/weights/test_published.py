@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
+from stir import stir
 
 import vitlib as vl
 
@@ -55,10 +56,7 @@ def compare(theirs: torch.nn.Module, path: Path) -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_with_random_weights(timm, name, tmp_path):
     torch.manual_seed(0)
-    theirs = timm.create_model(name, pretrained=False).eval()
-    with torch.no_grad():
-        for p in theirs.parameters():
-            p.add_(torch.randn_like(p), alpha=0.02)
+    theirs = stir(timm.create_model(name, pretrained=False), 0.02)
     save_file(theirs.state_dict(), tmp_path / "model.safetensors")
     config = {
         "architecture": name.split(".")[0],

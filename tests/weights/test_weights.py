@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from stir import stir
 
 import vitlib as vl
 
@@ -29,11 +30,7 @@ FOREIGN = vl.ViTConfig(
 def lively(cfg=FOREIGN, seed=0) -> vl.VisionTransformer:
     """A model in which every weight matters: a fresh one has zeros for biases and ones for norms."""
     torch.manual_seed(seed)
-    model = vl.VisionTransformer(cfg).eval()
-    with torch.no_grad():
-        for p in model.parameters():
-            p.add_(torch.randn_like(p), alpha=0.2)
-    return model
+    return stir(vl.VisionTransformer(cfg), 0.2)
 
 
 def renamed(
