@@ -18,11 +18,12 @@ SIZES: dict[str, Any] = dict(
 )
 DINOV3 = dict(reg_tokens=4, pos_embed="rope_unit", norm_eps=1e-5, layer_scale=1.0)
 CLIP = dict(pre_norm=True, act="quick_gelu", norm_eps=1e-5)
+COUNTED = "places between -2 pi and 2 pi: 0, 1, 2, ... instead"  # is no field
 # family, its fields, what is left out or exchanged, the fields without it
 PARTS: list[tuple[str, dict, str, dict]] = [
     ("DINOv3", DINOV3, "registers", dict(reg_tokens=0)),
     ("DINOv3", DINOV3, "positions", dict(pos_embed="none")),
-    ("DINOv3", DINOV3, "places between -2 pi and 2 pi: 0, 1, 2, ... instead", {}),
+    ("DINOv3", DINOV3, COUNTED, {}),
     ("DINOv3", DINOV3, "LayerScale", dict(layer_scale=None)),
     ("DINOv3", DINOV3, "epsilon 1e-5: 1e-6 instead", dict(norm_eps=1e-6)),
     ("CLIP", CLIP, "the norm before the first block", dict(pre_norm=False)),
@@ -40,20 +41,19 @@ PARTS: list[tuple[str, dict, str, dict]] = [
         dict(fc_norm=False),
     ),
 ]
-PLACES = 2  # in `PARTS`: what is exchanged there is no field
 
 
 def worth() -> str:
     """For each part, how far the logits move without it, over their deviation."""
     rows = []
-    for i, (family, fields, part, changes) in enumerate(PARTS):
+    for family, fields, part, changes in PARTS:
         model = _lively(vl.ViTConfig(**SIZES | fields))
         other = vl.VisionTransformer(replace(model.cfg, **changes)).eval()
         state = model.state_dict()
-        if not model.cfg.fc_norm == other.cfg.fc_norm:
+        if model.cfg.fc_norm != other.cfg.fc_norm:
             state |= {f"norm.{k}": state[f"fc_norm.{k}"] for k in ("weight", "bias")}
         other.load_state_dict(state, strict=False)
-        if i == PLACES:
+        if part == COUNTED:
             for turning in (m for m in other.modules() if hasattr(m, "line")):
                 turning.line = torch.arange
                 turning.resample(other.cfg.grid)

@@ -138,8 +138,8 @@ class ViTConfig:
                 f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {got}"
             )
         self._check_tokens()
-        added_once = self.adds_positions_once
-        if self.patch_drop_rate and not (added_once and self.attention == "full"):
+        can_lack_one = self.adds_positions_once and self.attention == "full"
+        if self.patch_drop_rate and not can_lack_one:
             needs = "positions that are added once, and full attention"
             fix = 'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
             raise ValueError(

@@ -55,6 +55,10 @@ MADE: dict[str, tuple[dict, dict]] = {
             r"^attn_pool\.mlp": "vision_model.head.mlp",
         },
     ),
+    "SigLIP (so400m, giant)": (
+        dict(class_token=False, global_pool="map", embed_dim=1152, num_heads=16),
+        {},
+    ),
     "SigLIP": (dict(class_token=False, global_pool="map"), {}),
     "CLIP (timm)": (dict(pre_norm=True), {}),
     "CLIP": (
@@ -266,6 +270,13 @@ def test_a_missing_card_leads_to_a_command_that_works(capsys):
     works(command)
 
 
+def test_a_folder_of_that_name_does_not_hide_a_model_of_the_book():
+    Path("cifar10-plain").mkdir()
+    save_file(plain(), "cifar10-plain/model.safetensors")
+    assert "library" not in vl.load_pretrained("cifar10-plain")[1]
+    assert "library" in vl.load_pretrained("./cifar10-plain")[1]
+
+
 def test_a_model_of_the_book_and_a_run_are_told_by_their_cards(capsys):
     for thing in ("cifar10-photo", "mine"):
         if thing == "mine":
@@ -332,7 +343,7 @@ def test_what_was_handed_in_is_told_by_its_tasks(kind):
             Path(f"in/{name}.ipynb").write_text(text)
     else:
         with zipfile.ZipFile("in", "w") as packed:
-            for name in ("ada", "alan"):
+            for name in ("ada", "alan", ".ipynb_checkpoints/alan", "__MACOSX/._ada"):
                 packed.writestr(f"{name}_1_2_homework.ipynb", text)
     seen = vl.look("in")
     assert seen.lines == ["in: 2 of 2 notebooks are of homework 2"]

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from vitlib.checks import Images, checked
 from vitlib.explain.erasing import moved_tokens, read, switched_off
+from vitlib.model.attention import split_heads
 from vitlib.model.vit import VisionTransformer
 
 __all__ = ["trace"]
@@ -100,8 +101,7 @@ def trace(
                 found[room + dot + INPUTS[last]] = args[0]
             found[name] = out
             if last == "qkv":
-                # each (B, h, T, d)
-                q, k, _ = out.unflatten(-1, (3, h, d)).permute(2, 0, 3, 1, 4)
+                q, k, _ = split_heads(out, h)  # (B, h, T, d) each
                 if cfg.turns:
                     positions_of: Any = model.pos_embed
                     q, k = positions_of.turn(q), positions_of.turn(k)

@@ -24,13 +24,6 @@ __all__ = [
 ]
 
 EPS = 1e-6  # LayerNorm's epsilon in the paper's code
-ACTIVATIONS = {
-    "gelu": nn.GELU,
-    "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
-    "quick_gelu": lambda: QuickGELU(),
-    "silu": nn.SiLU,
-    "relu": nn.ReLU,
-}
 
 
 class QuickGELU(nn.Module):
@@ -41,6 +34,15 @@ class QuickGELU(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x * torch.sigmoid(1.702 * x)
+
+
+ACTIVATIONS = {
+    "gelu": nn.GELU,
+    "gelu_tanh": lambda: nn.GELU(approximate="tanh"),
+    "quick_gelu": QuickGELU,
+    "silu": nn.SiLU,
+    "relu": nn.ReLU,
+}
 
 
 class Mlp(nn.Module):
@@ -57,6 +59,8 @@ class Mlp(nn.Module):
     Source: Section 3.1 ("The MLP contains two layers with a GELU non-linearity"); chapter 06.
     """
 
+    parts = 1  # numbers that `fc1` puts out for each hidden unit
+
     @checked
     def __init__(
         self,
@@ -67,14 +71,18 @@ class Mlp(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("act", act, ACTIVATIONS)
-        self.fc1 = nn.Linear(embed_dim, hidden_dim)
+        self.fc1 = nn.Linear(embed_dim, self.parts * hidden_dim)
         self.act = ACTIVATIONS[act]()
         self.fc2 = nn.Linear(hidden_dim, embed_dim)
         self.drop = nn.Dropout(drop_rate)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         check_tokens(x, self.fc1.weight)
-        return self.drop(self.fc2(self.drop(self.act(self.fc1(x)))))
+        return self.drop(self.fc2(self.drop(self._hidden(self.fc1(x)))))
+
+    def _hidden(self, x: Float[Tensor, "B T F"]) -> Float[Tensor, "B T M"]:
+        """The hidden units, of what `fc1` puts out."""
+        return self.act(x)
 
 
 class GatedMlp(Mlp):
@@ -85,21 +93,11 @@ class GatedMlp(Mlp):
     Source: Shazeer 2020 (arXiv 2002.05202), Equation 6; DINOv2's giant, DINOv3's S+.
     """
 
-    @checked
-    def __init__(
-        self,
-        embed_dim: Count,
-        hidden_dim: Count,
-        act: str = "silu",
-        drop_rate: DropRate = 0.0,
-    ) -> None:
-        super().__init__(embed_dim, hidden_dim, act, drop_rate)
-        self.fc1 = nn.Linear(embed_dim, 2 * hidden_dim)
+    parts = 2
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        check_tokens(x, self.fc1.weight)
-        gates, values = self.fc1(x).chunk(2, dim=-1)  # (B, T, M) each
-        return self.drop(self.fc2(self.drop(self.act(gates) * values)))
+    def _hidden(self, x: Float[Tensor, "B T F"]) -> Float[Tensor, "B T M"]:
+        gates, values = x.chunk(2, dim=-1)  # (B, T, M) each
+        return self.act(gates) * values
 
 
 MLPS = {"plain": Mlp, "gated": GatedMlp}

@@ -28,7 +28,7 @@ MEAN_STD = {
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "DINOv3": (
         r"^(?!.* pos_embed )(?=.* reg_token )(?=.* cls_token )",
-        {"pos_embed": "rope_unit", "norm_eps": 1e-5, "mean_std": "imagenet"},
+        {"norm_eps": 1e-5, "mean_std": "imagenet"},
     ),
     "DINOv2": (
         r"^(?=.* blocks\.0\.ls1\.gamma )(?=.* (mask_token|patch:14|reg_token|place:\S*dinov2\S*) )",
@@ -45,6 +45,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "distilled DeiT": (r" dist_token ", {"mean_std": "imagenet"}),
     "SigLIP (transformers)": (
         r"^(?=.* library:transformers )(?=.* attn_pool\.latent )",
+        {"act": "gelu_tanh"},
+    ),
+    "SigLIP (so400m, giant)": (
+        r"^(?=.* attn_pool\.latent )(?=.* width:(1152|1536) )",
         {"act": "gelu_tanh"},
     ),
     "SigLIP": (r" attn_pool\.latent ", {}),
@@ -74,7 +78,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 HEADS = {1152: 16, 1280: 16, 1408: 16, 1664: 16}
 # what a reader may say of a file: fields of `ViTConfig`, and a key of `MEAN_STD`
 ASSUMABLE = ("num_heads", "act", "norm_eps", "global_pool", "img_size", "mean_std")
-# names of the same in config.json: transformers', then timm's
+# how transformers' config.json calls them; timm's has our names, in its `model_args`
 TOLD = {
     "num_heads": "num_attention_heads",
     "norm_eps": "layer_norm_eps",
@@ -137,9 +141,10 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     way = said.get("mean_std", "half")
     if not (isinstance(way, tuple | list) and len(way) == 2):
         check_choice("mean_std", way, MEAN_STD)
-    if found_odd := OTHER_KINDS.search(architecture := str(config.get("architecture"))):
+    architecture = str(config.get("architecture"))
+    if other := OTHER_KINDS.search(architecture):
         raise ValueError(
-            f"the JSON beside it calls it {architecture}: {found_odd[0]!r} is of another kind; {LISTS}"
+            f"the JSON beside it calls it {architecture}: {other[0]!r} is of another kind; {LISTS}"
         )
     state = found.state
     told = _told(config) | ({"num_heads": found.num_heads} if found.num_heads else {})
@@ -158,14 +163,12 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
         "norm_eps": 1e-6,
         "mean_std": "half",
         "img_size": 224,
-    } | {key: value for key, value in usual.items() if key != "pos_embed"}
-    if family.startswith("SigLIP") and width in (1152, 1536):  # so400m, giant
-        guessed["act"] = "gelu_tanh"
+    } | usual
     if "global_pool" not in shaped:
         guessed["global_pool"] = "token" if shaped["class_token"] else "avg"
-    known = told | shaped | {k: v for k, v in usual.items() if k == "pos_embed"} | said
+    known = told | shaped | said
     assumed = {key: value for key, value in guessed.items() if key not in known}
-    if "img_size" in shaped and not {"img_size"} & (told.keys() | said.keys()):
+    if "img_size" in shaped and "img_size" not in told | said:
         assumed["img_size"] = shaped["img_size"]  # of a square grid
     fields: dict[str, Any] = guessed | known
     way = fields.pop("mean_std")
@@ -203,6 +206,7 @@ def _shaped(state: Mapping[str, Tensor], told: Any) -> dict[str, Any]:
         "mlp_ratio": ratio,
         "mlp": "gated" if first is not None and len(first) == 2 * hidden else "plain",
         "class_token": cls,
+        "pos_embed": "learned" if "pos_embed" in state else "rope_unit",
         "qkv_bias": "blocks.0.attn.qkv.bias" in state,
         "layer_scale": 1.0 if "blocks.0.ls1.gamma" in state else None,
         "pre_norm": "norm_pre.weight" in state,

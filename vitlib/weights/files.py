@@ -130,9 +130,10 @@ def _read(path: Path) -> Any:
             return load_file(path)
         names = zipfile.ZipFile(path).namelist() if is_zip else []
         is_program = any("/code/" in name for name in names)
+        is_pickled = not is_zip or any(name.endswith("data.pkl") for name in names)
         if any(name.endswith(".npy") for name in names):
             return dict(np.load(path, allow_pickle=False))
-        if not (is_zip and (is_program or not any(map(_is_pickle, names)))):
+        if is_pickled and not is_program:
             # an open file: by its path, PyTorch would look at the ending
             with open(path, "rb") as file, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -150,10 +151,6 @@ def _read(path: Path) -> Any:
     raise ValueError(
         f"{path} is an archive (zip) of other files; unpack it and look at the folder"
     )
-
-
-def _is_pickle(name: str) -> bool:
-    return name.endswith("data.pkl")
 
 
 def _read_pickle(file: Any, is_zip: bool) -> Any:
@@ -201,10 +198,8 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     for name in ("preprocessor_config.json", "config.json"):
         if (file := place.with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
-    for tower in (
-        "vision_config",
-        "encoder",
-    ):  # of CLIP or SigLIP, whole; of two models
+    # of CLIP or SigLIP, whole; of an encoder and a decoder
+    for tower in ("vision_config", "encoder"):
         if isinstance(told.get(tower), dict):
             told |= told[tower]
     if (file := place.with_name("open_clip_config.json")).is_file():

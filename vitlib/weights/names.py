@@ -211,6 +211,7 @@ def _text(library: str, place: str, inside: Mapping[str, tuple[str, Tensor]]) ->
     patch = inside.get("patch_embed.proj.weight")
     if patch and patch[1].ndim == 4:
         facts.add(f"patch:{min(patch[1].shape[0], patch[1].shape[-1])}")
+        facts.add(f"width:{patch[1].shape[-1 if library == 'Google' else 0]}")
     if "cls_token" in inside and "pos_embed" in inside:
         count = inside["pos_embed"][1].shape[-2]
         if round(count**0.5) ** 2 == count:

@@ -9,6 +9,7 @@ import shlex
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,14 @@ from vitlib.data.photos import PICTURES, class_folders, load_folder, load_image,
 from vitlib.data.pixels import FORMATS
 from vitlib.files import printable, read_json
 from vitlib.weights.families import FAMILIES
-from vitlib.weights.files import IN_FOLDERS, READ, beside, find_weights, shards_of
+from vitlib.weights.files import (
+    IN_FOLDERS,
+    LISTS,
+    READ,
+    beside,
+    find_weights,
+    shards_of,
+)
 from vitlib.weights.names import ABSENT, LIBRARIES, ODD
 from vitlib.weights.pretrained import (
     is_others,
@@ -112,11 +120,9 @@ def look(thing: str | Path, **assume: object) -> Look:
     if path.name == "checkpoint.pt" and (path.parent / "log.json").is_file():
         path = path.parent
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ValueError(
-            f"{thing} is no file and no folder; {_RUN} look lists what is read"
-        )
+        raise ValueError(f"{thing} is no file and no folder; {LISTS}")
     if not path.exists() and str(thing) not in list_pretrained():
-        raise ValueError(f"{thing} is not there; {_RUN} look lists what is read")
+        raise ValueError(f"{thing} is not there; {LISTS}")
     if path.exists() and is_others(path) and not _is_picture(path):
         notebooks = _notebooks(path)
         return _submissions(path, notebooks) if notebooks else _weights(path, assume)
@@ -126,7 +132,7 @@ def look(thing: str | Path, **assume: object) -> Look:
         )
     kinds: list[Callable[[Path], Look | None]] = [
         _model,
-        _run,
+        _unfinished,
         _picture,
         _handed_in,
         _pictures,
@@ -140,9 +146,7 @@ def look(thing: str | Path, **assume: object) -> Look:
             [f"{printable(path.name)}: weights in {len(inside)} of its folders"],
             f"{_RUN} look {_quoted(sorted(inside)[-1])}",
         )
-    raise ValueError(
-        f"{thing} holds no weights, pictures, run or notebooks; {_RUN} look lists what is read"
-    )
+    raise ValueError(f"{thing} holds no weights, pictures, run or notebooks; {LISTS}")
 
 
 def _weights(path: Path, assume: dict) -> Look:
@@ -213,7 +217,7 @@ def _model(path: Path) -> Look | None:
     return Look(lines, f"{_RUN} predict {name} {_quoted(PICTURES)}")
 
 
-def _run(path: Path) -> Look | None:
+def _unfinished(path: Path) -> Look | None:
     """A run that has not finished: its log tells how far it came, and the command."""
     if not (path / "log.json").is_file():
         return None
@@ -251,20 +255,19 @@ def _picture(path: Path) -> Look | None:
 
 
 def _notebooks(path: Path) -> dict[str, str]:
-    """The notebooks in a folder or in a zip, each with its text."""
+    """The notebooks in a folder or in a zip, each with its text; hidden ones are a program's copies."""
+    raw: dict[str, Callable[[], bytes]] = {}
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*.ipynb") if file.is_file())
-        names = {file: file.relative_to(path).as_posix() for file in files}
-        return {
-            name: file.read_text(errors="replace")
-            for file, name in names.items()
-            if "/." not in f"/{name}"
-        }
-    if not zipfile.is_zipfile(path):
-        return {}
-    packed = zipfile.ZipFile(path)
-    names = [name for name in packed.namelist() if name.endswith(".ipynb")]
-    return {name: packed.read(name).decode(errors="replace") for name in names}
+        for file in sorted(path.rglob("*.ipynb")):
+            raw[file.relative_to(path).as_posix()] = file.read_bytes
+    elif zipfile.is_zipfile(path):
+        packed = zipfile.ZipFile(path)
+        raw = {name: partial(packed.read, name) for name in packed.namelist()}
+    return {
+        name: read().decode(errors="replace")
+        for name, read in raw.items()
+        if name.endswith(".ipynb") and "/." not in f"/{name}"
+    }
 
 
 def _handed_in(path: Path) -> Look | None:
@@ -279,7 +282,7 @@ def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
     )
     if not found:
         raise ValueError(
-            f"{path} holds {len(notebooks)} notebooks that name no task of a homework; {_RUN} look lists what is read"
+            f"{path} holds {len(notebooks)} notebooks that name no task of a homework; {LISTS}"
         )
     ((number, count),) = found.most_common(1)
     line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"

@@ -118,7 +118,7 @@
       if (found.has(name) && !/^blocks\.[1-9]/.test(name)) facts.add(name).add(inside ? key.slice(prefix.length) : key);
     }
     const patch = shape(found.get("patch_embed.proj.weight")), rows = shape(found.get("pos_embed"))?.at(-2);
-    if (patch?.length === 4) facts.add(`patch:${Math.min(patch[0], patch[3])}`);
+    if (patch?.length === 4) facts.add(`patch:${Math.min(patch[0], patch[3])}`).add(`width:${patch[0]}`);
     if (found.has("cls_token") && Number.isInteger(Math.sqrt(rows))) facts.add("cls:unplaced");
     const text = ` ${[...facts].sort().join(" ")} `;
     refuse(odd.filter(([mark]) => is(mark, text)).map(([, part]) => t(part)), library);
@@ -182,7 +182,7 @@
     const cls = has("cls_token"), second = has("dist_token"), registers = shape("reg_token")?.at(-2) ?? 0;
     if (!Q || P !== Q) fail(t("expected square patches (D, 3, P, P), got {patch}", { patch: shape("patch_embed.proj.weight") ?? t("none") }));
     if (C !== 3) fail(t("expected pictures of 3 channels, got {n}", { n: C }));
-    const turns = usual.pos_embed === "rope_unit", rows = shape("pos_embed")?.at(-2) ?? 0;
+    const turns = registers > 0 && !has("pos_embed"), rows = shape("pos_embed")?.at(-2) ?? 0;
     const lead = [cls + second, 0].find((n) => rows > n && Number.isInteger(Math.sqrt(rows - n)));
     if (rows && lead === undefined) fail(t("expected positions of a square of patches, got {positions}", { positions: rows }));
     const side = Math.sqrt(rows - lead), grid = turns || side > MANY ? Math.min(MANY, Math.round(SIDE / P)) : side;
@@ -192,7 +192,7 @@
     const guessed = { num_heads: heads[D] ?? Math.max(1, Math.floor(D / 64)), act: gated ? "silu" : "gelu", norm_eps: 1e-6, mean_std: "half",
       global_pool: "token", ...usual };
     const known = { ...told, mean_std: told.recipe, num_heads: (told.embed_dim ?? D) === D ? told.num_heads : undefined,
-      global_pool: pool ?? told.global_pool, pos_embed: true };
+      global_pool: pool ?? told.global_pool };
     const assumed = Object.keys(guessed).filter((name) => known[name] === undefined);
     const [num_heads, act, norm_eps, global_pool] = ["num_heads", "act", "norm_eps", "global_pool"].map((name) => known[name] ?? guessed[name]);
     const config = { num_heads, act, norm_eps, global_pool, img_size: grid * P, patch_size: P, in_chans: 3, num_classes: K, embed_dim: D,
