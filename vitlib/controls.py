@@ -122,7 +122,7 @@ def border_contrast(images: Images) -> Float[Tensor, "B H W"]:
 
 @checked
 def only_means(images: Images, patch_size: Count) -> Float[Tensor, "B C H W"]:
-    """Images in which each patch of `patch_size` pixels has its mean colour everywhere: three numbers of it are left.
+    """The images, but each patch of `patch_size` pixels has its mean colour everywhere: three numbers of it are left.
 
     Source: chapter 02.
     """
