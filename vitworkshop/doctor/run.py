@@ -150,35 +150,34 @@ def evaluation(case: Case, evaluate: Callable) -> Iterator[Finding]:
 
 
 def _of_all_answers(case: Case, evaluate: Callable) -> float:
-    """The accuracies of answers drawn at random, of the classes next to them, and so on, all added up: 1 of an image.
+    """The accuracies of answers drawn for each image, of the classes next to them, and so on, added up: 1 is right.
 
-    0 if `evaluate` gives no accuracy: a number that stays if logits double, or one of that name.
+    Of three draws, the sum that is furthest from a whole number. 0 if `evaluate` gives no accuracy: a number that stays
+    if logits double, or one of that name.
     """
-    K, model = (
-        output_of(case.model, case.images[:2]).shape[1],
-        copy.deepcopy(case.model),
-    )
+    K = output_of(case.model, case.images[:2]).shape[1]
+    model = copy.deepcopy(case.model)
     model._forward_hooks.clear()
 
-    def score(turn: int, size: float) -> float:
-        draw = torch.Generator().manual_seed(0)
-
+    def score(seed: int, turn: int, size: float) -> float:
         def answer(images: Tensor, *_: Any, **_more: Any) -> Tensor:
-            classes = torch.randint(K, (len(images),), generator=draw) + turn
-            return size * F.one_hot(classes % K, K).to(images)
+            x = images.flatten(1)
+            way = torch.randn(x.shape[1], generator=torch.Generator().manual_seed(seed))
+            drawn = (1e3 * x.cpu().float() @ way).floor().long()  # by what they show
+            return size * F.one_hot((drawn + turn) % K, K).to(images)
 
         model.forward = answer  # type: ignore[method-assign]
         found = evaluate(model)
-        found = found.get("accuracy") if isinstance(found, Mapping) else found
-        return float(found)
+        return float(found["accuracy"] if isinstance(found, Mapping) else found)
 
     try:
-        if K > 100 or score(0, 4.0) != score(0, 8.0):
+        if K > 100 or score(0, 0, 4.0) != score(0, 0, 8.0):
             return 0.0
-        total = sum(score(turn, 8.0) for turn in range(K))
+        sums = [sum(score(seed, turn, 8.0) for turn in range(K)) for seed in range(3)]
     except Exception:  # what else it asks of the model, or gives
         return 0.0
-    return total / 100 if total > 10 else total
+    sums = [total / 100 if total > 10 else total for total in sums]
+    return max(sums, key=lambda total: abs(total - round(total)))
 
 
 def _statistics(images: Tensor) -> Tensor:
