@@ -126,7 +126,11 @@ EXERCISES["19.c"] = Exercise(
             ".sum()",
             "the sum over all pairs is not yet divided by B",
         ),
-        ("-F.logsigmoid", "F.logsigmoid", "the sign: a loss of probabilities is positive"),
+        (
+            "-F.logsigmoid",
+            "F.logsigmoid",
+            "the sign: a loss of probabilities is positive",
+        ),
         (
             "signs * S",
             "true * S",
@@ -178,7 +182,7 @@ def start():
 
 EXERCISES["19.2"] = Exercise(
     start,
-    tol=0.005,
+    tol=1e-4,
     mistakes=[
         (
             '"zero": at(0)',
