@@ -34,6 +34,7 @@ ROOMS = {
     "train.evaluate train.transfer",
     "Explanations": "explain.attention explain.gradients explain.erasing explain.lens explain.scores explain.trace",
     "The doctor": "vitworkshop.doctor.case vitworkshop.doctor.doctor",
+    "Controls": "controls",
     "Exercises": "vitworkshop.exercises.ask vitworkshop.exercises.language",
     "In a page": "vitworkshop.web.export vitworkshop.web.explore",
     "Figures and tables": "viz.pictures viz.curves viz.matrices viz.attention viz.diagrams viz.tables viz.style",
@@ -46,7 +47,8 @@ above it, so the page can be read from top to bottom, and the package too: each 
 exercises and what makes a page stand in a second package, `vitworkshop`, and are loaded when they are first used.
 
 `import vitlib as vl` gives all of them: write `vl.patchify`, whatever the file; figures are `vl.viz.show_images` and so
-on. Letters in shapes are those of the {doc}`notation`. This page is written from the docstrings by `page/api.py`.
+on, controls `vl.controls.laplace_fill`. Letters in shapes are those of the {doc}`notation`. This page is written from
+the docstrings by `page/api.py`.
 """
 
 
@@ -55,9 +57,15 @@ def home_of(module: str) -> ModuleType:
     return import_module(module if "vitworkshop" in module else f"vitlib.{module}")
 
 
+def space_of(module: str) -> str:
+    """What stands before its names in `vl.`: "viz." for figures, "controls." for controls."""
+    first = module.split(".")[0]
+    return f"{first}." if first in ("viz", "controls") else ""
+
+
 def exported(module: str) -> list[str]:
     """The public names that a module defines, in the order of their definitions."""
-    public = vitlib.viz.__all__ if module.startswith("viz") else vitlib.__all__
+    public = getattr(vitlib, space_of(module).strip("."), vitlib).__all__
     names = []
     for node in ast.parse(inspect.getsource(home_of(module))).body:
         targets = getattr(node, "targets", [getattr(node, "target", node)])
@@ -125,7 +133,7 @@ def summary(modules: list[str]) -> str:
     rows = ["| Name | What it is for | Chapter |", "|---|---|---|"]
     for module in modules:
         for name in exported(module):
-            short = f"viz.{name}" if module.startswith("viz") else name
+            short = f"{space_of(module)}{name}"
             first = re.split(r"\n\n| Source:", source_of(module, name))[0]
             first = " ".join(first.split()).replace("|", "\\|")
             numbers = ", ".join(told_in(module, name)[1])
@@ -139,7 +147,7 @@ def entry(module: str, name: str, links: dict[str, str]) -> str:
     """One object as a directive, with its chapters under it."""
     how, numbers = told_in(module, name)
     thing = getattr(home_of(module), name)
-    path = f"vitlib.viz.{name}" if module.startswith("viz") else f"vitlib.{name}"
+    path = f"vitlib.{space_of(module)}{name}"
     if inspect.isclass(thing):
         members = ", ".join(
             key

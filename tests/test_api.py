@@ -10,7 +10,9 @@ import vitlib
 from page import api
 
 PAGE = prose(ROOT / "book/api.md")
-NAMES = [name for name in vitlib.__all__ if name not in ("__version__", "viz")]
+NAMES = [
+    name for name in vitlib.__all__ if name not in ("__version__", "controls", "viz")
+]
 ENTRY = re.compile(
     r"^\.\. (?:auto|py:)(?:function|class|data):: vitlib\.([\w.]+)$(.*?)^```$",
     re.M | re.S,
@@ -24,7 +26,11 @@ def test_the_page_is_what_the_docstrings_say():
 def test_every_public_name_is_described_exactly_once():
     described = Counter(path for path, _ in ENTRY.findall(PAGE))
     assert described == Counter(
-        [*NAMES, *(f"viz.{name}" for name in vitlib.viz.__all__)]
+        [
+            *NAMES,
+            *(f"viz.{name}" for name in vitlib.viz.__all__),
+            *(f"controls.{name}" for name in vitlib.controls.__all__),
+        ]
     )
 
 

@@ -204,7 +204,8 @@ UNBOUNDED = {
 
 
 def public(name: str) -> Any:
-    return getattr(vl if hasattr(vl, name) else vl.viz, name)
+    spaces = (vl, vl.viz, vl.controls)
+    return next(getattr(space, name) for space in spaces if hasattr(space, name))
 
 
 def function_of(name: str) -> Any:
@@ -212,7 +213,11 @@ def function_of(name: str) -> Any:
     return found.__init__ if inspect.isclass(found) else found
 
 
-NAMES = [name for name in (*vl.__all__, *vl.viz.__all__) if callable(public(name))]
+NAMES = [
+    name
+    for name in (*vl.__all__, *vl.viz.__all__, *vl.controls.__all__)
+    if callable(public(name))
+]
 CONFIGS = {"ViTConfig", "ResNetConfig", "Recipe"}  # refuse in `__post_init__`
 
 

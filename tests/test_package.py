@@ -33,12 +33,13 @@ ARROWS = {
     "weights": (*BASE, "data", "model"),
     "explain": (*BASE, "model"),
     "train": (*BASE, "data", "model"),
+    "controls": (*BASE, "data", "model", "explain", "train"),
     "viz": (*BASE, "data", "model", "explain"),
-    "vitlib": (*MODEL, "viz"),  # its front door, `import vitlib as vl`
+    "vitlib": (*MODEL, "controls", "viz"),  # its front door, `import vitlib as vl`
     # the workshop
     "vitworkshop": (),
     "words": (),
-    "studies": MODEL,
+    "studies": (*MODEL, "controls"),
     "doctor": (*BASE, "data", "model", "train"),
     "exercises": (*MODEL, "vitlib", "words"),  # whose right answers are a reader's code
     "web": (*BASE, "data", "model", "weights", "explain", "words"),
@@ -46,7 +47,17 @@ ARROWS = {
     "__main__": ("cli",),  # of vitlib: `python -m vitlib`
     # and what stands around them, a room each
     "page": (*MODEL, "viz", "vitlib", "studies", "exercises", "web", "words"),
-    "tools": (*MODEL, "viz", "vitlib", "studies", "exercises", "web", "cli", "page"),
+    "tools": (
+        *MODEL,
+        "controls",
+        "viz",
+        "vitlib",
+        "studies",
+        "exercises",
+        "web",
+        "cli",
+        "page",
+    ),
     "classroom": (*MODEL, "viz", "vitlib", "exercises", "cli", "page", "tools"),
 }
 WORKSHOP = ("vitworkshop", "words", "studies", "doctor", "exercises", "web", "cli")
@@ -252,7 +263,7 @@ def test_the_wheel_carries_its_types_and_data(tmp_path):
 
 # --- public names -----------------------------------------------------------------------------------------------
 
-NAMES = [name for name in vl.__all__ if name not in ("__version__", "viz")]
+NAMES = [name for name in vl.__all__ if name not in ("__version__", "controls", "viz")]
 
 
 def home(name: str) -> str:
@@ -424,7 +435,7 @@ def test_docstrings_agree_with_signatures(module, thing):
     if "Args" in found:
         assert arguments(found["Args"]) == wanted
     else:  # short functions may name their parameters in prose; a subclass may share its base's
-        public = thing.__name__ in (*vl.__all__, *vl.viz.__all__)
+        public = thing.__name__ in (*vl.__all__, *vl.viz.__all__, *vl.controls.__all__)
         long = public and len(wanted) > 1 and not inherits_its_docstring(thing)
         assert (
             not long

@@ -1,8 +1,9 @@
 """vitlib: the package of Patch by Patch, a book on Vision Transformers (arXiv 2010.11929).
 
 All public names are here, as in `import vitlib as vl`; their homes are the files of the rooms, as in
-`vitlib.model.vit.VisionTransformer`. `vl.viz`, which needs matplotlib, and what the workshop has (`vl.check`,
-`vl.doctor`, `vl.explore`, `vl.export_web`, `vl.hint`, `vl.language`) are loaded when they are first used.
+`vitlib.model.vit.VisionTransformer`. Controls stand in `vl.controls`, figures in `vl.viz`. What needs matplotlib
+(`vl.viz`) and what the workshop has (`vl.check`, `vl.doctor`, `vl.explore`, `vl.export_web`, `vl.hint`, `vl.language`,
+`vl.look`) are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from vitlib import controls
 from vitlib.config import CONFIGS, PRESETS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import (
     CIFAR10_CLASSES,
@@ -152,6 +154,7 @@ __all__ = [
     "build_model",
     "build_optimizer",
     "check",
+    "controls",
     "conv_to_linear",
     "convert_state_dict",
     "corrupt_patches",

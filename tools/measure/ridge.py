@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 import torch
 from tqdm import tqdm
 
+from vitlib.controls import PixelRidge
 from vitlib.data.dataset import Dataset, load_dataset, split_validation
 from vitlib.evidence import RESULTS, provenance
 from vitlib.files import write_json
 from vitlib.train.evaluate import evaluate
 from vitworkshop.studies.clinic import KINDS
-from vitworkshop.studies.families import Pixels
 from vitworkshop.studies.masked import PARTS
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import prepare
@@ -111,7 +111,7 @@ def score(pairs: list[tuple[Dataset, Dataset]]) -> float:
     """The mean accuracy over pairs of what is learned and what is judged."""
     scores = (
         evaluate(
-            Pixels(data.images, data.labels, 1 + int(data.labels.max())),
+            PixelRidge(data.images, data.labels, 1 + int(data.labels.max())),
             val.images,
             val.labels,
         )

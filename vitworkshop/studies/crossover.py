@@ -27,11 +27,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from vitlib.controls import PixelRidge
 from vitlib.data.dataset import Dataset
 from vitlib.device import derive_seed
 from vitlib.train.recipe import recipe
 from vitworkshop.studies.claim import Claim
-from vitworkshop.studies.families import BASE, Pixels, scores
+from vitworkshop.studies.families import BASE, scores
 from vitworkshop.studies.study import Job, Study, at_rates
 
 # pixels; glyphs stand in 3 x 3 cells, each as large as a patch
@@ -124,7 +125,7 @@ def _run(study: Study, variant: str, seed: int, job: Job, shift: int) -> list[di
     data = of(question, n, derive_seed(seed, "train"), shift)
     judged = of(question, JUDGED, derive_seed(seed, "judged"), shift)
     if "lr" not in changes:
-        return [{"final": scores(Pixels(data.images, data.labels, 2), judged)}]
+        return [{"final": scores(PixelRidge(data.images, data.labels, 2), judged)}]
     one = recipe(job.base, **changes, epochs=SEEN // n, seed=seed)
     log = job.train(variant, one, data, None)  # judged at the end alone
     learned = {"train_accuracy": log["epochs"][-1]["train_accuracy"]}

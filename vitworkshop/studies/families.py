@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import nn
 
-from vitlib.data.dataset import Dataset, normalize
+from vitlib.controls import PixelRidge
+from vitlib.data.dataset import Dataset
 from vitlib.train.evaluate import evaluate
 from vitlib.train.recipe import recipe
-from vitlib.train.transfer import ridge_weights
 from vitworkshop.studies.study import (
     QUICK,
     Job,
@@ -34,7 +32,7 @@ def run_family(study: Study, variant: str, seed: int, job: Job) -> list[dict]:
         return train_variant(study, variant, seed, job)
     n = study.variants[variant].get("n_train")
     data = draw_images(job.data, n, seed)
-    model = Pixels(data.images[:n], data.labels[:n], BASE.model.num_classes)
+    model = PixelRidge(data.images[:n], data.labels[:n], BASE.model.num_classes)
     return [{"final": scores(model, job.val)}]
 
 
@@ -42,26 +40,3 @@ def scores(model: nn.Module, data: Dataset) -> dict[str, float]:
     """The accuracy and the loss of a trained model, as a row has them."""
     found = evaluate(model, data.images, data.labels)
     return {f"val_{name}": round(found[name], 5) for name in ("accuracy", "loss")}
-
-
-class Pixels(nn.Module):
-    """Ridge regression on the pixels (n, C, H, W): to {-1, 1}^K, with the least squared error and decay.
-
-    The decay is the pixels' mean scatter over the directions there are (Section 4.1, "Metrics").
-    """
-
-    def __init__(self, images: Tensor, labels: Tensor, num_classes: int) -> None:
-        super().__init__()
-        x = normalize(images).flatten(1)  # (n, D)
-        targets = 2 * F.one_hot(labels, num_classes).float() - 1  # (n, K)
-        mean, middle = x.mean(dim=0), targets.mean(dim=0)
-        x = x - mean
-        size = x.square().sum(dim=0).double().sum() / min(x.shape)
-        weight = ridge_weights(x, targets - middle, size.item()).T  # (K, D)
-        self.head = nn.Linear(x.shape[1], num_classes)
-        with torch.no_grad():
-            self.head.weight.copy_(weight)
-            self.head.bias.copy_(middle - weight @ mean)
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.head(images.flatten(1))
