@@ -98,7 +98,7 @@ STUDY = Study(
     },
     claims=(
         Claim(
-            "post-norm at the highest rate is left with more loss than pre-norm",
+            "post-norm at 0.002 is left with more loss than pre-norm",
             "post lr=0.002 init=xavier",
             "pre lr=0.002 init=xavier",
             margin=0.1,
