@@ -425,19 +425,19 @@ WRONG = r"""
     20
 15.1 invented: each its right neighbour -> d this is (c)'s head: the four distances
     [2, 3, 4, 4]
-15.3: the mean over pictures only -> d each place's own mean is subtracted;
+15.2: the mean over pictures only -> d each place's own mean is subtracted;
     def likeness(z):
         u = F.normalize(z - z.mean(0), dim=-1)
         at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
         steps = torch.cdist(at, at)
         return [(u @ u.mT)[:, k].mean() for k in (steps == 1, steps >= 5)]
-15.3: diagonals touch, too -> d patches that meet in a corner are √2
+15.2: diagonals touch, too -> d patches that meet in a corner are √2
     def likeness(z):
         u = F.normalize(z - z.mean((0, 1)), dim=-1)
         at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
         steps = torch.cdist(at, at)
         return [(u @ u.mT)[:, k].mean() for k in ((steps > 0) & (steps < 2), steps >= 5)]
-15.4: turned the other way -> d turned backwards, by the transpose
+15.3: turned the other way -> d turned backwards, by the transpose
     lambda model, z, Q: model.head(model.norm(z @ Q.T))
 16.a zero_head: zero weights thought to stay -> d zero weights need not stay zero: the
     False
@@ -681,7 +681,7 @@ RIGHT = r"""
         return total / N
 15.1 invented: another one
     [4, 1, 3, 3]
-15.3: loops over pairs
+15.2: loops over pairs
     def likeness(z):
         z = z - z.mean((0, 1))
         z, sums = z / z.norm(dim=-1, keepdim=True), {True: [], False: []}
