@@ -450,13 +450,7 @@ WRONG = r"""
     768 * 21843
 16.1 loss: logarithm to the base of ten -> d the loss takes the natural logarithm
     math.log10(37)
-16.2 a: the last step before -> d at this step it is just short of 99 %
-    43
-16.2 rate: multiplied where it should be divided -> d a longer memory makes longer steps, so
-    0.3
-16.3 beta: one per cent forgotten -> d this leaves 99 per cent; one per cent
-    0.99 ** (1 / 32)
-16.4 leverages: the mean's share forgotten -> d the first part of H, the mean's, is
+16.2 leverages: the mean's share forgotten -> d the first part of H, the mean's, is
     [0.5, 0, 0.5]
 17.a: masked places have no position -> d the mask token still has no position:
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, x[source] + pos)
@@ -695,17 +689,9 @@ RIGHT = r"""
     def my_ridge(Z, Y, lam):
         Z, Y = np.asarray(Z), np.asarray(Y)
         return np.linalg.inv(Z.T @ Z + lam * np.eye(Z.shape[1])) @ Z.T @ Y
-16.c: the rate inside the sum
-    def my_momentum(gradients, lr, mu):
-        theta, v, path = 0.0, 0.0, []
-        for g in gradients:
-            v = mu * v - lr * g
-            theta = theta + v
-            path.append(theta)
-        return np.array(path)
 16.1 loss: to two places
     3.61
-16.4 leverages: fractions
+16.2 leverages: fractions
     (Fraction(5, 6), Fraction(1, 3), Fraction(5, 6))
 17.a: loops
     def my_input(x, mask, source, token, pos):
