@@ -75,6 +75,7 @@ MADE: dict[str, tuple[dict, dict]] = {
     ),
     "MAE": (dict(global_pool="avg", fc_norm=True), {}),
     "DINO": (dict(num_classes=0), {"more": "head.last_layer.weight_v"}),
+    "MoCo, BYOL": (dict(num_classes=0), {r"^": "momentum_encoder."}),
     "ViT without a head": (dict(num_classes=0), {}),
     "ViT (torchvision)": ({}, {r"^patch_embed\.proj\.": "conv_proj."}),
     "ViT (Google)": ({}, {}),
@@ -403,6 +404,35 @@ def test_a_rectangle_is_read_where_json_beside_it_tells(capsys):
     Path("wide/config.json").write_text(json.dumps(told))
     model, card = vl.load_pretrained("wide")
     assert model.cfg.img_size == (16, 32) and "img_size" not in card["assumed"]
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (lambda: {"teacher_model": plain(), "student_model": plain()}, "not student_"),
+        (lambda: {"ema": plain()} | plain(), "taken: ema, not the rest"),
+        (lambda: plain(), None),
+    ],
+)
+def test_which_of_several_models_is_taken_is_said(state, said):
+    torch.save(state(), "x.pt")
+    text = str(vl.look("x.pt"))
+    assert said in text if said else "taken" not in text
+
+
+def test_the_json_of_open_clip_tells_heads_and_activation():
+    published("CLIP").rename("open_clip_model.safetensors")
+    tower = {"width": 64, "head_width": 32}
+    for made, heads, act in (
+        ({"vision_cfg": tower, "quick_gelu": True}, 2, "quick_gelu"),
+        ({"vision_cfg": {"width": 64}}, 1, "gelu"),
+        ({"vision_cfg": {"timm_model_name": "vit"}}, 1, None),
+    ):
+        Path("open_clip_config.json").write_text(json.dumps({"model_cfg": made}))
+        model, card = vl.load_pretrained(".")
+        assert model.cfg.num_heads == heads
+        assert card["assumed"].get("act", model.cfg.act) == act or act is None
+        assert ("act" in card["assumed"]) == (act is None)
 
 
 def test_other_channels_and_an_archive_and_a_folder_of_folders(capsys):

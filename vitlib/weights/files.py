@@ -214,7 +214,10 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     if (file := place.with_name("open_clip_config.json")).is_file():
         whole = read_json(file, "fetch it again, or move it away")
         made, way = whole.get("model_cfg", {}), whole.get("preprocess_cfg", {})
-        told["hidden_act"] = "quick_gelu" if made.get("quick_gelu") else "gelu"
+        tower = made.get("vision_cfg", {})
+        if width := tower.get("width"):  # else it is a model of timm's
+            told["hidden_act"] = "quick_gelu" if made.get("quick_gelu") else "gelu"
+            told["num_attention_heads"] = width // tower.get("head_width", 64)
         told |= {"image_mean": way.get("mean"), "image_std": way.get("std")}
     width = told.get("hidden_size", told.get("num_features", embed_dim))
     return told if width == embed_dim else {}
