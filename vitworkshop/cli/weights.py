@@ -45,7 +45,8 @@ def described(card: dict) -> list[str]:
     shape += [f"{cfg.reg_tokens} registers"] if cfg.reg_tokens else []
     shape += [] if cfg.class_token else ["no CLS"]
     words = "numbers shared with words" if card["projects"] else "classes"
-    shape.append(f"{cfg.num_classes:,} {words}" if cfg.num_classes else "no head")
+    some = "one number" if cfg.num_classes == 1 else f"{cfg.num_classes:,} {words}"
+    shape.append(some if cfg.num_classes else "no head")
     name = f"{printable(card['name'])}: {card['family']}, by the names of {card['library']}"
     name += f" ({card['called']} in its JSON)" if card.get("called") else ""
     run = f"read at {READS[cfg.global_pool]}; run with {cfg.act}, epsilon {cfg.norm_eps:g}"
