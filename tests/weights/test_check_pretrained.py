@@ -231,6 +231,19 @@ def test_a_file_without_a_head_gives_the_map_alone(kind, capsys):
 
 
 @torch.no_grad()
+def test_one_output_is_a_number_and_no_class(capsys):
+    model = lively(replace(TINY, num_classes=1))
+    save_file(model.state_dict(), "weights.safetensors")
+    assert run("weights.safetensors")["answers"] == []
+    said = capsys.readouterr().out
+    number = model(prepared(0.5, 0.5)).item()
+    assert f": one number, {number:.4g}, a measure or a logit, no class" in said
+    assert "20 x 20 pixels, one number\n" in said and "%" not in said
+    assert main(["predict", "weights.safetensors", "cat.jpg"]) == 2
+    assert "has no head that names classes" in capsys.readouterr().err
+
+
+@torch.no_grad()
 def test_the_papers_hidden_layer_before_the_head():
     model = lively(replace(TINY, head="mlp"))
     state = model.state_dict()

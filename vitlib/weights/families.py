@@ -66,6 +66,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         {"mean_std": "imagenet"},
     ),
     "DINO": (r"^(?=.* library:timm )(?=.* \S*last_layer)", {"mean_std": "imagenet"}),
+    "MoCo, BYOL": (r" place:\S*momentum_\S* ", {"mean_std": "imagenet"}),
     "ViT without a head": (  # DINO's and MAE's, most often
         r"^(?=.* library:timm )(?!.* (heads?|fc|classifier|linear)\.)",
         {"mean_std": "imagenet"},
@@ -177,7 +178,8 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     cfg = ViTConfig(**fields)
     classes = _classes(config, cfg.num_classes)
     bias = state.get("head.bias")
-    projects = cfg.pre_norm and cfg.num_classes > 0 and (bias is None or not bias.any())
+    of_two = cfg.pre_norm or "visual." in found.place  # pictures' and words'
+    projects = of_two and cfg.num_classes > 0 and (bias is None or not bias.any())
     return Found(family, cfg, mean, std, assumed, classes, projects)
 
 

@@ -38,6 +38,12 @@ LISTS = "python -m vitlib look lists what is read"
 IN_FOLDERS = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
 INDEX = ".index.json"
 INDEXES = [f"{name}{INDEX}" for name in IN_FOLDERS]
+# by a name in an archive: what it is
+ARCHIVES = {
+    "model.weights.h5": "Keras's; take the weights that PyTorch or safetensors wrote",
+    "models/model.json": "torch.export's program; "
+    "torch.save(torch.export.load(FILE).state_dict, NEW) takes its weights",
+}
 SHARD = re.compile(r"-(\d+)-of-(\d+)(?=\.\w+$)")
 READ = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".ckpt")
 
@@ -150,9 +156,10 @@ def _read(path: Path) -> Any:
     if is_program:
         fix = "torch.save(torch.jit.load(FILE).state_dict(), NEW) takes its weights"
         raise ValueError(f"{path} is a program (TorchScript); {fix}")
-    raise ValueError(
-        f"{path} is an archive (zip) of other files; unpack it and look at the folder"
-    )
+    what = "an archive (zip) of other files; unpack it and look at the folder"
+    for sign, of in ARCHIVES.items():
+        what = of if any(name.endswith(sign) for name in names) else what
+    raise ValueError(f"{path} is {what}")
 
 
 def _read_pickle(file: Any, is_zip: bool) -> Any:
@@ -161,7 +168,8 @@ def _read_pickle(file: Any, is_zip: bool) -> Any:
     if is_zip:
         names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
         objects = [
-            (type(name.rpartition(".")[2], (Inert,), {}), name) for name in names
+            (type(name.rpartition(".")[2], (Inert,), {"__module__": name}), name)
+            for name in names
         ]
         file.seek(0)
     with torch.serialization.safe_globals(objects):
@@ -214,7 +222,10 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     if (file := place.with_name("open_clip_config.json")).is_file():
         whole = read_json(file, "fetch it again, or move it away")
         made, way = whole.get("model_cfg", {}), whole.get("preprocess_cfg", {})
-        told["hidden_act"] = "quick_gelu" if made.get("quick_gelu") else "gelu"
+        tower = made.get("vision_cfg", {})
+        if width := tower.get("width"):  # else it is a model of timm's
+            told["hidden_act"] = "quick_gelu" if made.get("quick_gelu") else "gelu"
+            told["num_attention_heads"] = width // tower.get("head_width", 64)
         told |= {"image_mean": way.get("mean"), "image_std": way.get("std")}
     width = told.get("hidden_size", told.get("num_features", embed_dim))
     return told if width == embed_dim else {}

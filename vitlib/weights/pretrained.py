@@ -32,7 +32,7 @@ from vitlib.weights.files import (
     name_beside,
 )
 from vitlib.weights.foreign import open_vit
-from vitlib.weights.names import some
+from vitlib.weights.names import Weights, some
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
 
@@ -62,9 +62,10 @@ def load_pretrained(
 
     Returns:
         The model in float32 and evaluation mode, and the card: command, data set, hardware, recipe, curves and final
-        metrics of the run that made it; of others' weights "library", "family", what JSON beside "called" it, "mean",
-        "std", "assumed", and whether the head "projects" into what pictures and words share (CLIP's), and so names no
-        classes. The model takes `normalize`'s default images: others' mean and deviation are in its patch embedding.
+        metrics of the run that made it; of others' weights "library", "family", what JSON beside "called" it, which of
+        several was "taken", "mean", "std", "assumed", and whether the head "projects" into what pictures and words
+        share (CLIP's), and so names no classes. The model takes `normalize`'s default images: others' mean and
+        deviation are in its patch embedding.
 
     Raises:
         ValueError: If there is no such model, a file is damaged or does not fit its card, or it holds a part that no
@@ -157,9 +158,16 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
         "std": what.std,
         "assumed": what.assumed,
         "projects": what.projects,
+        "taken": _taken(found),
         "ignored": some(left) if left else "",
     }
     return model, card | ({"classes": what.classes} if what.classes else {})
+
+
+def _taken(found: Weights) -> str:
+    """Which of several models this one is, or ""."""
+    others = [place.strip(".") or "the rest" for place in found.over]
+    return f"{found.place.strip('.')}, not {some(others)}" if others else ""
 
 
 def _find(name: str, folder: Path) -> tuple[str, Path]:
