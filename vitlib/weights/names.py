@@ -227,7 +227,8 @@ def _find_place(arrays: list, state: Mapping) -> tuple[str, tuple[str, str], lis
         raise ValueError(
             f"expected {wanted}, got {got}; rename the parts if it is a plain ViT; {LISTS}"
         )
-    return library, *places, ["".join(place) for place in whole - places]
+    others = ["".join(other) for other in whole - places]
+    return library, places.pop(), others
 
 
 def _text(library: str, place: str, inside: Mapping[str, tuple[str, Tensor]]) -> str:
