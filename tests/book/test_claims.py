@@ -250,6 +250,28 @@ def test_no_sentence_lost_its_conditions():
     )
 
 
+# what an item of *What to take* rests on: a control that could have failed, or a derivation, or others' work
+GROUNDS = (
+    r"\{ref\}|\{doc\}`[^`]*<beside>|\b[Dd]eriv|from the literature|From the literature"
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in PAGES if path.suffix == ".ipynb"],
+    ids=lambda path: path.stem[:2],
+)
+def test_an_item_to_take_says_what_it_rests_on(path):
+    (text,) = (
+        source(cell).split("## What to take")[1]
+        for cell in cells(path, "markdown")
+        if "## What to take" in source(cell)
+    )
+    items = re.findall(r"^- (.*?)(?=\n- |\n\n)", text, re.M | re.S)
+    assert 3 <= len(items) <= 5
+    assert not [item for item in items if not re.search(GROUNDS, item)]
+
+
 # ---------------------------------------------------------------------------------------------- typed numbers
 
 MEASURES = r"%|per cent|points?\b|±|times\b|seconds?\b|ms\b|µs\b|images/s|[GM]B\b"

@@ -75,6 +75,7 @@ MADE: dict[str, tuple[dict, dict]] = {
     ),
     "MAE": (dict(global_pool="avg", fc_norm=True), {}),
     "DINO": (dict(num_classes=0), {"more": "head.last_layer.weight_v"}),
+    "MoCo, BYOL": (dict(num_classes=0), {r"^": "momentum_encoder."}),
     "ViT without a head": (dict(num_classes=0), {}),
     "ViT (torchvision)": ({}, {r"^patch_embed\.proj\.": "conv_proj."}),
     "ViT (Google)": ({}, {}),
@@ -357,9 +358,12 @@ def test_what_was_handed_in_is_told_by_its_tasks(kind):
         (["cifar10-photo", "--assume", "act=gelu"], "is no file of others' weights"),
         (["cifar10-photo", "--save", "out"], "--save is for others' weights"),
         (["--save", "out"], "--save is for others' weights"),
+        (["cat.png", "--save", "out"], "--save is for others' weights, cat.png is"),
+        (["timm/vit_base"], "is not there, and nothing is downloaded: fetch"),
     ],
 )
 def test_options_that_are_for_others_weights(words, message, capsys):
+    picture(Path("cat.png"), 1)
     assert main(["look", *words]) == 2
     assert message in capsys.readouterr().err
 
@@ -405,6 +409,132 @@ def test_a_rectangle_is_read_where_json_beside_it_tells(capsys):
     assert model.cfg.img_size == (16, 32) and "img_size" not in card["assumed"]
 
 
+def deeper(kind: str) -> str:
+    """A folder that holds something two folders down, and what is said of it."""
+    if kind == "pictures":
+        picture(Path("deep/data/train/cat/1.png"), 1)
+        return "deep: pictures in data"
+    if kind == "runs":
+        for name in ("a", "b"):
+            model = vl.VisionTransformer(vl.ViTConfig(**SIZES))
+            vl.save_pretrained(model, {"name": name}, f"deep/{name}")
+        return "deep: weights in a/a.safetensors, b/b.safetensors"
+    if kind == "a run":
+        Path("deep/a/b").mkdir(parents=True)
+        log = {"epochs": [], "recipe": {}, "command": "python -m vitlib data"}
+        Path("deep/a/b/log.json").write_text(json.dumps(log))
+        return "deep: a run in a/b"
+    Path("deep/version_0").mkdir(parents=True)
+    torch.save(plain(), "deep/version_0/last.pth.tar")
+    return "deep: weights in version_0/last.pth.tar"
+
+
+@pytest.mark.parametrize("kind", ["pictures", "runs", "a run", "a trainer's"])
+def test_what_lies_further_down_is_named(kind):
+    said = deeper(kind)
+    seen = vl.look("deep")
+    assert seen.lines == [said]
+    if kind != "pictures":  # one picture is none to train on
+        works(seen.command)
+
+
+@pytest.mark.errors
+def test_a_card_whose_weights_are_elsewhere():
+    model = vl.VisionTransformer(vl.ViTConfig(**SIZES))
+    weights = vl.save_pretrained(model, {"name": "best"}, "mine")
+    assert "of this book's kind" in str(vl.look("mine/best.json"))
+    weights.unlink()
+    Path("mine/coco.json").write_text("[1]")
+    for thing in ("mine", "mine/best.json"):
+        with pytest.raises(ValueError, match="without its weights; put best.safet"):
+            vl.look(thing)
+
+
+@pytest.mark.errors
+def test_zips_in_a_zip_one_notebook_and_a_password():
+    text = json.dumps({"cells": [{"source": "# task 2.1\n"}], "nbformat": 4})
+    Path("in").mkdir()
+    with zipfile.ZipFile("out.zip", "w") as platform:
+        for name in ("ada", "alan"):
+            with zipfile.ZipFile(f"in/{name}.zip", "w") as packed:
+                packed.writestr("homework.ipynb", text)
+            platform.write(f"in/{name}.zip", f"{name}/hw.zip")
+    for thing in ("in", "out.zip"):
+        assert vl.look(thing).lines == [
+            f"{thing}: 2 of 2 notebooks are of homework 2",
+        ]
+    Path("one").mkdir()
+    Path("one/ada.ipynb").write_text(text)
+    seen = vl.look("one/ada.ipynb")
+    assert seen.lines[0].startswith("ada.ipynb: a notebook of homework 2")
+    assert seen.command == "python -m classroom grade --homework 2 one"
+    raw = Path("in/ada.zip").read_bytes()
+    at = raw.index(b"PK\1\2") + 8  # the flags: bit 0 means a password
+    Path("in/ada.zip").write_bytes(raw[:at] + b"\1" + raw[at + 1 :])
+    for thing in ("in", "in/ada.zip"):
+        with pytest.raises(ValueError, match="has a password; unpack it first"):
+            vl.look(thing)
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("inside", "message"),
+    [("model.weights.h5", "Keras's"), ("x/models/model.json", "torch.export's")],
+)
+def test_archives_of_other_programs_are_named(inside, message):
+    with zipfile.ZipFile("x", "w") as packed:
+        packed.writestr(inside, "")
+    with pytest.raises(ValueError, match=f"x is {message}"):
+        vl.look("x")
+
+
+@pytest.mark.errors
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", ["test", "test_set"])
+def test_folders_to_train_and_test_by_under_other_names(part):
+    for i in range(3):
+        picture(Path(f"pets/training_set/cat/{i}.png"), i)
+        picture(Path(f"pets/training_set/dog/{i}.png"), 50 + i)
+        picture(Path(f"pets/{part}/{i}.png"), 90 + i)
+    if part == "test":
+        reason = "not read: test, as test has no folder for each class"
+        with pytest.raises(ValueError, match=reason):
+            vl.look("pets")
+        return
+    for name in ("cat", "dog"):
+        picture(Path(f"pets/{part}/{name}/1.png"), 90)
+    assert "2 pictures, all of test_set" in str(vl.look("pets"))
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (lambda: {"teacher_model": plain(), "student_model": plain()}, "not student_"),
+        (lambda: {"ema": plain()} | plain(), "taken: ema, not the rest"),
+        (lambda: plain(), None),
+    ],
+)
+def test_which_of_several_models_is_taken_is_said(state, said):
+    torch.save(state(), "x.pt")
+    text = str(vl.look("x.pt"))
+    assert said in text if said else "taken" not in text
+
+
+def test_the_json_of_open_clip_tells_heads_and_activation():
+    published("CLIP").rename("open_clip_model.safetensors")
+    tower = {"width": 64, "head_width": 32}
+    for made, heads, act in (
+        ({"vision_cfg": tower, "quick_gelu": True}, 2, "quick_gelu"),
+        ({"vision_cfg": {"width": 64}}, 1, "gelu"),
+        ({"vision_cfg": {"timm_model_name": "vit"}}, 1, None),
+    ):
+        Path("open_clip_config.json").write_text(json.dumps({"model_cfg": made}))
+        model, card = vl.load_pretrained(".")
+        assert model.cfg.num_heads == heads
+        assert card["assumed"].get("act", model.cfg.act) == act or act is None
+        assert ("act" in card["assumed"]) == (act is None)
+
+
 def test_other_channels_and_an_archive_and_a_folder_of_folders(capsys):
     save_file(plain(in_chans=4), "x.safetensors")
     seen = vl.look("x.safetensors")
@@ -417,7 +547,7 @@ def test_other_channels_and_an_archive_and_a_folder_of_folders(capsys):
     Path("trainer/checkpoint-5").mkdir(parents=True)
     save_file(plain(), "trainer/checkpoint-5/model.safetensors")
     seen = vl.look("trainer")
-    assert seen.lines == ["trainer: weights in 1 of its folders"]
+    assert seen.lines == ["trainer: weights in checkpoint-5"]
     works(seen.command)
     assert "by the names of timm" in capsys.readouterr().out
 

@@ -111,6 +111,21 @@ def test_a_finished_run_does_not_read_the_test_set_again(
     assert short_test_set.count("test") == 2  # trained anew, so read anew
 
 
+@pytest.mark.parametrize(("words", "held_out"), [([], 20), (["--holdout", "0"], 0)])
+def test_a_tenth_is_held_out_for_the_curve_by_default(tmp_path, words, held_out):
+    assert main([*SMALL, "--out", str(tmp_path), *words]) == 0
+    card = read_json(tmp_path / "drawn10.json", "")
+    assert (card["n_train"], card["n_val"]) == (200 - held_out, held_out)
+    assert ("val_accuracy" in card["epochs"][0]) == bool(held_out)
+
+
+@pytest.mark.parametrize(
+    ("n", "most", "size"), [(240, 128, 120), (129, 128, 64), (64, 128, 64), (9, 4, 3)]
+)
+def test_the_batches_of_a_folder_are_alike(n, most, size):
+    assert train._alike(n, most) == size
+
+
 def test_validate_never_reads_the_test_set(tmp_path, capsys, short_test_set):
     assert main([*SMALL, "--out", str(tmp_path), "--validate", "--name", "choice"]) == 0
     assert short_test_set == ["train"]

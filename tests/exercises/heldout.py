@@ -425,19 +425,19 @@ WRONG = r"""
     20
 15.1 invented: each its right neighbour -> d this is (c)'s head: the four distances
     [2, 3, 4, 4]
-15.3: the mean over pictures only -> d each place's own mean is subtracted;
+15.2: the mean over pictures only -> d each place's own mean is subtracted;
     def likeness(z):
         u = F.normalize(z - z.mean(0), dim=-1)
         at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
         steps = torch.cdist(at, at)
         return [(u @ u.mT)[:, k].mean() for k in (steps == 1, steps >= 5)]
-15.3: diagonals touch, too -> d patches that meet in a corner are √2
+15.2: diagonals touch, too -> d patches that meet in a corner are √2
     def likeness(z):
         u = F.normalize(z - z.mean((0, 1)), dim=-1)
         at = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
         steps = torch.cdist(at, at)
         return [(u @ u.mT)[:, k].mean() for k in ((steps > 0) & (steps < 2), steps >= 5)]
-15.4: turned the other way -> d turned backwards, by the transpose
+15.3: turned the other way -> d turned backwards, by the transpose
     lambda model, z, Q: model.head(model.norm(z @ Q.T))
 16.a zero_head: zero weights thought to stay -> d zero weights need not stay zero: the
     False
@@ -450,13 +450,7 @@ WRONG = r"""
     768 * 21843
 16.1 loss: logarithm to the base of ten -> d the loss takes the natural logarithm
     math.log10(37)
-16.2 a: the last step before -> d at this step it is just short of 99 %
-    43
-16.2 rate: multiplied where it should be divided -> d a longer memory makes longer steps, so
-    0.3
-16.3 beta: one per cent forgotten -> d this leaves 99 per cent; one per cent
-    0.99 ** (1 / 32)
-16.4 leverages: the mean's share forgotten -> d the first part of H, the mean's, is
+16.2 leverages: the mean's share forgotten -> d the first part of H, the mean's, is
     [0.5, 0, 0.5]
 17.a: masked places have no position -> d the mask token still has no position:
     lambda x, mask, source, token, pos: torch.where(mask[:, None], token, x[source] + pos)
@@ -472,19 +466,9 @@ WRONG = r"""
         a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, plain, P)), P)
         b = vl.patchify(vl.normalize(images), P)
         return explained(a.flatten(0, 1), b.flatten(0, 1)), explained(a[~mask], b[~mask])
-18.a: rows and columns change places -> d rows and columns are exchanged: patches
-    def on_a_line(rows, cols, axis):
-        i = torch.arange(rows * cols)
-        line = i % cols if axis == "row" else i // cols
-        return (line[:, None] == line).float()
-18.a: scores, minus infinity elsewhere -> h 432 of 576 numbers are nan or inf:
-    def on_a_line(rows, cols, axis):
-        i = torch.arange(rows * cols)
-        line = i // cols if axis == "row" else i % cols
-        return torch.zeros(rows * cols, rows * cols).masked_fill(line[:, None] != line, -torch.inf)
-18.b paths: both ways round the corner -> d columns come after rows: the other
+18.a paths: both ways round the corner -> d columns come after rows: the other
     2
-18.c: classes never met are left out -> h a class that is named and never there
+18.b: classes never met are left out -> h a class that is named and never there
     def my_miou(answers, target, K):
         scores = []
         for k in range(K):
@@ -681,7 +665,7 @@ RIGHT = r"""
         return total / N
 15.1 invented: another one
     [4, 1, 3, 3]
-15.3: loops over pairs
+15.2: loops over pairs
     def likeness(z):
         z = z - z.mean((0, 1))
         z, sums = z / z.norm(dim=-1, keepdim=True), {True: [], False: []}
@@ -695,17 +679,9 @@ RIGHT = r"""
     def my_ridge(Z, Y, lam):
         Z, Y = np.asarray(Z), np.asarray(Y)
         return np.linalg.inv(Z.T @ Z + lam * np.eye(Z.shape[1])) @ Z.T @ Y
-16.c: the rate inside the sum
-    def my_momentum(gradients, lr, mu):
-        theta, v, path = 0.0, 0.0, []
-        for g in gradients:
-            v = mu * v - lr * g
-            theta = theta + v
-            path.append(theta)
-        return np.array(path)
 16.1 loss: to two places
     3.61
-16.4 leverages: fractions
+16.2 leverages: fractions
     (Fraction(5, 6), Fraction(1, 3), Fraction(5, 6))
 17.a: loops
     def my_input(x, mask, source, token, pos):
@@ -720,12 +696,7 @@ RIGHT = r"""
             p, q = a[some], b[some]
             out.append(1 - ((p - q) ** 2).sum() / ((q - q.mean(0)) ** 2).sum())
         return out
-18.a: Kronecker products
-    def on_a_line(rows, cols, axis):
-        if axis == "row":
-            return np.kron(np.eye(rows), np.ones((cols, cols)))
-        return np.kron(np.ones((rows, rows)), np.eye(cols))
-18.c: counts
+18.b: counts
     def my_miou(answers, target, K):
         table = torch.bincount(K * target.flatten() + answers.flatten(), minlength=K * K).view(K, K)
         union = table.sum(0) + table.sum(1) - table.diag()

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -101,11 +103,37 @@ def test_progress_prints_the_precision_picked_and_a_line_per_epoch(capsys, tmp_p
     assert first == "in fp32"
     assert (
         len(lines) == 3
-        and lines[0].startswith("epoch   1/3  loss ")
+        and re.match(r"epoch   1/3  loss [\d.]+  training accuracy ", lines[0])
         and "held out" in lines[0]
     )
     # work is not counted where patches drop out
     assert result["peak_flops"] > 0 and "share_of_peak" not in result
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.1, []), (10.0, ["an epoch takes 90 s here; 3 epochs till 00:12"])],
+)
+def test_the_end_of_a_long_run_is_told_early(capsys, monkeypatch, seconds, said):
+    """By the steps after the first, which is slow; what ends within a minute is not told."""
+    clock, step = [0.0], loop.Trainer.train_step
+
+    def timed(self, index):
+        clock[0] += seconds if self.step else 500.0
+        step(self, index)
+
+    fake = SimpleNamespace(
+        monotonic=lambda: clock[0],
+        time=lambda: clock[0],
+        localtime=time.gmtime,
+        strftime=time.strftime,
+    )
+    monkeypatch.setattr(loop, "time", fake)
+    monkeypatch.setattr(loop.Trainer, "train_step", timed)
+    monkeypatch.setattr(loop, "TIMED", 2)
+    vl.train_model(replace(RANDOM, batch_size=8, epochs=3), toy())
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "here" in line] == said
 
 
 # ----------------------------------------------------------------------------------------- stopping and going on

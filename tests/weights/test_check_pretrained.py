@@ -231,6 +231,19 @@ def test_a_file_without_a_head_gives_the_map_alone(kind, capsys):
 
 
 @torch.no_grad()
+def test_one_output_is_a_number_and_no_class(capsys):
+    model = lively(replace(TINY, num_classes=1))
+    save_file(model.state_dict(), "weights.safetensors")
+    assert run("weights.safetensors")["answers"] == []
+    said = capsys.readouterr().out
+    number = model(prepared(0.5, 0.5)).item()
+    assert f": one number, {number:.4g}, a measure or a logit, no class" in said
+    assert "20 x 20 pixels, one number\n" in said and "%" not in said
+    assert main(["predict", "weights.safetensors", "cat.jpg"]) == 2
+    assert "has no head that names classes" in capsys.readouterr().err
+
+
+@torch.no_grad()
 def test_the_papers_hidden_layer_before_the_head():
     model = lively(replace(TINY, head="mlp"))
     state = model.state_dict()
@@ -370,11 +383,15 @@ def refused(capsys, *words) -> str:
     ("key", "value", "message"),
     [
         ("cls_token", None, "26 positions are not those of a square grid"),
-        ("pos_embed", None, "the weights do not tell positions; take"),
+        (
+            "pos_embed",
+            None,
+            "expected weights that tell positions, got blocks.0.attn.proj.bias",
+        ),
         (
             "pos_embed",
             torch.zeros(1, 30, 24),
-            "30 positions are not those of a square grid; resample",
+            "30 positions are not those of a square grid; of a plain ViT, tell its size",
         ),
         (
             "patch_embed.proj.weight",
@@ -410,7 +427,10 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
             "weights --assume act=tanh",
             "act must be one of gelu, gelu_tanh, quick_gelu, silu, relu; got",
         ),
-        ("weights --assume mean_std=cifar", "one of half, imagenet, clip; got 'cifar'"),
+        (
+            "weights --assume mean_std=cifar",
+            "one of half, none, imagenet, clip; got 'cifar'",
+        ),
         ("cifar10-plain", "cifar10-plain is a model of this book; python -m vitlib"),
         ("weights --image nothing.jpg", "no file nothing.jpg"),
         ("weights --image names.txt", "names.txt is of no kind that is read"),

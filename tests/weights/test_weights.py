@@ -264,6 +264,29 @@ MAKERS = {
         "timm",
         lambda m: behind("student.")(lively(m.cfg, seed=5)) | behind("teacher.")(m),
     ),
+    "MoCo v3": (
+        "timm",
+        lambda m: (
+            behind("module.base_encoder.")(lively(m.cfg, seed=5))
+            | behind("module.momentum_encoder.")(m)
+            | {"head.weight": torch.zeros(9, 9)}
+        ),
+    ),
+    "open_clip's SigLIP": (
+        "timm",
+        lambda m: (
+            behind("visual.trunk.")(m)
+            | {"text.transformer.resblocks.0.ln_1.weight": torch.ones(3)}
+        ),
+    ),
+    "big_vision's trainer": (
+        "Google",
+        lambda m: {
+            f"{place}/{key}": value + i
+            for i, place in enumerate(("params", "opt/mu"))
+            for key, value in googles(m, "big_vision").items()
+        },
+    ),
     "a training checkpoint": (
         "timm",
         lambda m: {"epoch": 3, "weights": m.state_dict(), "optimizer": {}},
@@ -575,22 +598,27 @@ HEADS = "to keep the model's own head"
         (
             lambda s: {},
             {},
-            r"one ViT under the names of torchvision, .*, got no tensors \(\); give",
+            r"one ViT under the names of torchvision, .*, got no tensors \(\); rename",
         ),
         (
             lambda s: {"weights": list(s)},
             {},
-            r"got no tensors \(weights\); give one model's state_dict",
+            r"got no tensors \(weights\); rename the parts if",
         ),
         (
             lambda s: {"x": torch.zeros(1), "epoch": 3},
             {},
-            "the names of torchvision, .* got x; give one",
+            "the names of torchvision, .* got x; rename the parts if it is a plain ViT",
+        ),
+        (
+            plus(**{"norm.bias": torch.ones(24).to_sparse()}),
+            {},
+            r"expected numbers in rows, norm.bias is sparse; .* \.to_dense",
         ),
         (
             lambda s: {"a": s, "b": s},
             {},
-            "expected the weights of one ViT .*, got a., b.; give one",
+            "expected the weights of one ViT .*, got 2 rows of blocks, behind 'a.', 'b.'; give one",
         ),
     ],
 )
@@ -611,12 +639,26 @@ PARTS = {
     "a norm behind the patches": "patch_embed.norm.weight",
     "a ResNet before the patches": "patch_embed.backbone.conv1.weight",
     "low-rank additions": "blocks.0.attn.qkv.lora_A.default.weight",
+    "weights rounded to 8 or 4 bits": "blocks.0.mlp.fc1.weight_scale_inv blocks.0.mlp.fc1.scale_weight",
+    "weights that are cut or made anew": "blocks.0.mlp.fc1.weight_orig head.parametrizations.weight.original0",
+    "attention that subtracts": "blocks.0.attn.lambda_q1",
+    "places that gate attention": "blocks.0.attn.gating_param blocks.0.attn.pos_proj.weight",
+    "parts side by side": "blocks.0.attns.1.norm.weight blocks.0.in_proj.weight",
+    "patches of any size": "embeds.proj.weight",
+    "words among the patches": "text_embeddings.word_embeddings.weight",
+    "tokens that find boxes": "embeddings.detection_tokens",
+    "messages between the pictures": "blocks.0.message_fc.weight",
 }
 TOGETHER = {
     "scales or biases as BEiT, EVA": {"blocks.0.gamma_1": 1},
     "scales or biases as BEiT": {"blocks.0.attn.q_bias": 1, "reg_token": 1},
     "a question behind CLIP's norms": {"norm_pre.weight": 1, "attn_pool.latent": 1},
     "norms without a bias": {"blocks.0.norm1.bias": 0},
+    "norms behind attention and MLP": {
+        "cls_token": 0,
+        "blocks.0.attn.qkv.bias": 0,
+        "fc_norm.weight": 1,
+    },
 }
 
 

@@ -39,6 +39,7 @@ from vitlib.train.transfer import start_from
 __all__ = ["train_model"]
 
 CHECKPOINT_SECONDS = 60.0  # the longest time between two checkpoints
+TIMED = 10  # steps after the first, by which the rest of a run is estimated
 
 
 @checked
@@ -243,6 +244,7 @@ class Trainer:
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices), polite_interrupt() as interrupted:
             began = self.clock = time.monotonic()
+            first = self.step + 1
             if self.step == 0 and self.out is not None:
                 if isinstance(self.model, MODELS):  # whose work can be counted
                     self.log["peak_flops"] = self.ranks.size * matmul_peak(
@@ -260,6 +262,10 @@ class Trainer:
                             order[i * self.batch_size : (i + 1) * self.batch_size]
                         )
                         self.report(bar, i + 1)
+                        if self.step == first:
+                            warm = time.monotonic()
+                        if progress and self.step == first + TIMED:
+                            self.estimate((time.monotonic() - warm) / TIMED)
                         if i + 1 == self.epoch_steps:
                             bar.close()
                             self.end_epoch(progress)
@@ -290,9 +296,22 @@ class Trainer:
         if self.device.type == "cpu" or done % 50 == 0:
             means, metric = self.means(done), self.objective.metric
             bar.set_postfix_str(
-                f"loss {means['loss']:.3f}, {metric} {means[metric]:.1%}", refresh=False
+                f"loss {means['loss']:.3f}, training {metric} {means[metric]:.1%}",
+                refresh=False,
             )
         bar.update(1)
+
+    def estimate(self, seconds: float) -> None:
+        """Say what an epoch takes, and until when the run will, if a step takes so long and a minute is not enough."""
+        epoch, rest = seconds * self.epoch_steps, seconds * (self.total - self.step)
+        if rest > 60:
+            took = f"{epoch:.0f} s" if epoch < 120 else f"{epoch / 60:.0f} minutes"
+            end = time.localtime(time.time() + rest)
+            till = time.strftime("%H:%M" if rest < 43_200 else "%A, %H:%M", end)
+            said = (
+                f"an epoch takes {took} here; {self.recipe.epochs} epochs till {till}"
+            )
+            print(said, flush=True)
 
     def means(self, done: int) -> dict[str, float]:
         """Mean loss and metric over the first `done` steps of this epoch, if the loss still is a number."""
@@ -337,7 +356,7 @@ class Trainer:
                 self.log["share_of_peak"] = float(f"{share:.3g}")
         if progress:
             line = f"epoch {row['epoch']:3d}/{self.recipe.epochs}"
-            line += f"  loss {train['loss']:.3f}  {metric} {train[metric]:.1%}"
+            line += f"  loss {train['loss']:.3f}  training {metric} {train[metric]:.1%}"
             if val:
                 line += f"  held out {val['loss']:.3f} {val[metric]:.1%}"
             print(f"{line}  {rate:.0f} images/s  {row['seconds']:.0f} s", flush=True)

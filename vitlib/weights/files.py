@@ -38,6 +38,12 @@ LISTS = "python -m vitlib look lists what is read"
 IN_FOLDERS = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
 INDEX = ".index.json"
 INDEXES = [f"{name}{INDEX}" for name in IN_FOLDERS]
+# by a name in an archive: what it is
+ARCHIVES = {
+    "model.weights.h5": "Keras's; take the weights that PyTorch or safetensors wrote",
+    "models/model.json": "torch.export's program; "
+    "torch.save(torch.export.load(FILE).state_dict, NEW) takes its weights",
+}
 SHARD = re.compile(r"-(\d+)-of-(\d+)(?=\.\w+$)")
 READ = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".ckpt")
 
@@ -144,13 +150,16 @@ def _read(path: Path) -> Any:
         kind = "a safetensors file" if is_safe else "a PyTorch file"
         why = textwrap.shorten(repr(error), 200)
         said = f"{path} begins as {kind} and cannot be read without running code that it holds, or is damaged"
-        raise ValueError(f"{said} ({why}); fetch it again") from error
+        raise ValueError(
+            f"{said} ({why}); fetch it again, or take the weights that PyTorch or safetensors wrote"
+        ) from error
     if is_program:
         fix = "torch.save(torch.jit.load(FILE).state_dict(), NEW) takes its weights"
         raise ValueError(f"{path} is a program (TorchScript); {fix}")
-    raise ValueError(
-        f"{path} is an archive (zip) of other files; unpack it and look at the folder"
-    )
+    what = "an archive (zip) of other files; unpack it and look at the folder"
+    for sign, of in ARCHIVES.items():
+        what = of if any(name.endswith(sign) for name in names) else what
+    raise ValueError(f"{path} is {what}")
 
 
 def _read_pickle(file: Any, is_zip: bool) -> Any:
@@ -159,7 +168,8 @@ def _read_pickle(file: Any, is_zip: bool) -> Any:
     if is_zip:
         names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
         objects = [
-            (type(name.rpartition(".")[2], (Inert,), {}), name) for name in names
+            (type(name.rpartition(".")[2], (Inert,), {"__module__": name}), name)
+            for name in names
         ]
         file.seek(0)
     with torch.serialization.safe_globals(objects):
@@ -191,6 +201,13 @@ def not_weights(start: bytes) -> str:
     return f"of no kind that is read, it begins with {start[:8]!r}; {LISTS}"
 
 
+def name_beside(path: str | Path) -> str:
+    """What a config.json beside a file calls its model, or ""."""
+    file = find_weights(path).with_name("config.json")
+    told = read_json(file, "move it away") if file.is_file() else {}
+    return printable(str(told.get("architecture") or told.get("model_type") or ""))
+
+
 def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     """Hugging Face's config.json and preprocessor_config.json beside a file; {} if of a model of another width."""
     told: dict[str, Any] = {}
@@ -199,13 +216,16 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
         if (file := place.with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
     # of CLIP or SigLIP, whole; of an encoder and a decoder
-    for tower in ("vision_config", "encoder"):
+    for tower in ("vision_config", "encoder", "backbone_config"):
         if isinstance(told.get(tower), dict):
             told |= told[tower]
     if (file := place.with_name("open_clip_config.json")).is_file():
         whole = read_json(file, "fetch it again, or move it away")
         made, way = whole.get("model_cfg", {}), whole.get("preprocess_cfg", {})
-        told["hidden_act"] = "quick_gelu" if made.get("quick_gelu") else "gelu"
+        tower = made.get("vision_cfg", {})
+        if width := tower.get("width"):  # else it is a model of timm's
+            told["hidden_act"] = "quick_gelu" if made.get("quick_gelu") else "gelu"
+            told["num_attention_heads"] = width // tower.get("head_width", 64)
         told |= {"image_mean": way.get("mean"), "image_std": way.get("std")}
     width = told.get("hidden_size", told.get("num_features", embed_dim))
     return told if width == embed_dim else {}

@@ -67,10 +67,21 @@ ABSENT = {
     r"\b((attn|mlp)\.|[qk]_)norm\.": "norms inside attention or MLP (qk-norm; BEiT-3, EVA-02)",
     r"^(patch_embed\.norm|norm_patches)\.": "a norm behind the patches (AIMv2)",
     r"\b(patch_embed\.backbone|conv_root)\b": "a ResNet before the patches (hybrid)",
+    r"\blambda_[qk]\d": "attention that subtracts (differential attention)",
+    r"\b(gating_param|pos_proj)\b": "places that gate attention (ConViT)",
+    r"\b(attns|ffns)\.\d|^blocks\.\d+\.in_proj\.": "parts side by side in a block (parallel blocks)",
+    r"^embeds\.": "patches of any size and number (NaFlexViT)",
+    r"\btext_embeddings\b": "words among the patches (ViLT)",
+    r"\bdetection_tokens\b": "tokens that find boxes (YOLOS)",
+    r"\bmessage_(token|fc|ln|attn)\b": "messages between the pictures of a film (X-CLIP)",
     r"\bMAPHead_0\b": "pooling by attention under Flax's names (big_vision's SigLIP)",
     r"\b(pooler\.layernorm)\.": "a norm behind the pooling under BEiT's names",
-    r"\.(SCB|absmax|quant_map|qweight|qzeros|_packed_params)\b|\.quant_state\.": (
+    r"\.(SCB|absmax|quant_map|qweight|qzeros|_packed_params|weight_scale(_inv)?|scale_weight)\b|\.quant_state\.": (
         "weights rounded to 8 or 4 bits (take those that they were made of)"
+    ),
+    r"\.weight_(orig|mask)\b|(?<!last_layer\.)parametrizations\b": (
+        "weights that are cut or made anew as they are read (torch.nn.utils.prune.remove, "
+        "parametrize.remove_parametrizations first)"
     ),
     r"\b(lora_[AB]|base_layer)\b": "low-rank additions (LoRA: merge them first)",
     r"\b(layers|stages)\.\d+\.(blocks|downsample)\.": "stages of several widths (Swin, ConvNeXt)",
@@ -83,11 +94,17 @@ ODD = {
     r"^(?!.* pos_embed )(?=.* reg_token )(?!.* cls_token )": (
         "rotary positions that its file does not hold (RoPE-ViT)"
     ),
+    r"^(?=.* library:Google )(?!.* pos_embed )": (
+        "positions that are computed and not in its file (big_vision's sincos2d)"
+    ),
     r"^(?=.* library:transformers )(?=.* attn_pool\.latent )(?=.* classifier\.weight )": (
         "a classifier of the mean beside a question (SiglipForImageClassification)"
     ),
     r"^(?=.* norm_pre\.weight )(?=.* attn_pool\.latent )": (
         "a question behind CLIP's norms (PE)"
+    ),
+    r"^(?=.* library:timm )(?=.* fc_norm\.weight )(?!.* (cls_token|blocks\.0\.attn\.qkv\.bias|reg_token) )": (
+        "norms behind attention and MLP, most likely (timm's rpn)"
     ),
     r"^(?=.* blocks\.0\.norm1\.weight )(?!.* blocks\.0\.norm1\.bias )": (
         "norms without a bias (RMSNorm: AIMv2)"
@@ -100,7 +117,9 @@ UNUSED = re.compile(
     r"^(mask_token$|decoder|rope|local_cls_norm)|\bposition_ids$|^head\.(mlp|last_layer)\."
 )
 # of several models in a file (a teacher and its student; CLIP's two) this one is taken
-CHOSEN = re.compile(r"(?<![a-z])(teacher|ema|target|visual)(?![a-z])")
+CHOSEN = re.compile(r"(?<![a-z])(teacher|ema|momentum|target|visual)(?![a-z])")
+# what embeds no pictures: a decoder, words, an optimizer's moments
+PASSED = re.compile(r"decoder|(?<![a-z])(text(ual)?|opt)(?![a-z])")
 OURS = re.compile(
     r"^((cls|reg|dist|mask)_token|pos_embed|patch_embed|norm(_pre)?|fc_norm|attn_pool|pre_logits|head_dist|proj$)\b"
 )
@@ -114,6 +133,7 @@ class Weights(NamedTuple):
     library: str
     place: str  # what stands before its names there
     beside: list[str]  # names of what is no part of it
+    over: list[str]  # where others lie, of which this one was taken
     num_heads: int | None  # if Google's axes tell
     text: str  # all names, theirs and ours, for patterns
 
@@ -121,12 +141,19 @@ class Weights(NamedTuple):
 def find_vit(state: Any) -> Weights:
     """The one ViT in a state dict or a checkpoint, wherever it lies there."""
     if not isinstance(state, Mapping):
-        module = type(state).__module__.partition(".")[0]
-        raise ValueError(
-            f"expected names and tensors, got a {type(state).__name__} of {module}; take its state_dict()"
+        kind, module = type(state).__name__, type(state).__module__.partition(".")[0]
+        is_plain = isinstance(state, Tensor | np.ndarray) or module in (
+            "builtins",
+            "argparse",
         )
+        fix = (
+            "that is no model; save its state_dict()"
+            if is_plain
+            else "take its state_dict()"
+        )
+        raise ValueError(f"expected names and tensors, got a {kind} of {module}; {fix}")
     arrays = list(_arrays(state))
-    library, (place, prefix) = _find_place(arrays, state)
+    library, (place, prefix), over = _find_place(arrays, state)
     inside, outside, twice = {}, [], []
     for where, key, value in arrays:
         if where != place:
@@ -149,7 +176,8 @@ def find_vit(state: Any) -> Weights:
         raise ValueError(TWICE.format(twice[0]))
     beside = []
     for key, name, value in outside:  # a head, say, or what is no part of the model
-        belongs = OURS.match(name) or HEAD.match(name)
+        # of several models, a head beside them is another's
+        belongs = OURS.match(name) or HEAD.match(name) and not over
         is_another = name in inside and CHOSEN.search(place + prefix)
         if is_another or not belongs:
             beside.append(name)
@@ -171,35 +199,35 @@ def find_vit(state: Any) -> Weights:
         for name, (_, value) in (kept | mask).items()
     }
     ours = joined(_name_head(arranged))
-    return Weights(ours, library, place + prefix, beside, num_heads, text)
+    return Weights(ours, library, place + prefix, beside, over, num_heads, text)
 
 
-def _find_place(arrays: list, state: Mapping) -> tuple[str, tuple[str, str]]:
-    """Whose names these are, and where: the entries that hold them, and what stands before them."""
-    places: set[tuple[str, str]] = set()
-    library = ""
-    for library, own in LIBRARIES.items():  # noqa: B007
-        found = (
-            (where, name, re.search(rf"(?<![^.]){own}", name))
-            for where, name, _ in arrays
-        )
-        places = {(where, name[: m.start()]) for where, name, m in found if m}
-        if places:
-            break
-    # a decoder's blocks are none of an encoder's
-    places = {place for place in places if "decoder" not in place[1]} or places
-    places = {place for place in places if CHOSEN.search("".join(place))} or places
+def _find_place(arrays: list, state: Mapping) -> tuple[str, tuple[str, str], list[str]]:
+    """Whose names these are, and where: the entries that hold them, and what stands before them; where others lie."""
+    rows = [
+        (library, (where, name[: found.start()]))
+        for library, own in LIBRARIES.items()
+        for where, name, _ in arrays
+        if (found := re.search(rf"(?<![^.]){own}", name))
+    ]
+    rows = [row for row in rows if not PASSED.search("".join(row[1]))] or rows
+    library = rows[0][0] if rows else ""
+    whole = {place for of, place in rows if of == library}
+    places = {place for place in whole if CHOSEN.search("".join(place))} or whole
     if len(places) != 1:
         check_parts(names := [name for _, name, _ in arrays])
-        got = (
-            some(map("".join, places) if places else names)
-            or f"no tensors ({some(state)})"
-        )
         wanted = f"the weights of one ViT under the names of {', '.join(LIBRARIES)}"
+        if places:
+            where = some(repr("".join(place)) for place in places)
+            raise ValueError(
+                f"expected {wanted}, got {len(places)} rows of blocks, behind {where}; give one model's state_dict(), "
+                f"if it is not a model of several branches or stages; {LISTS}"
+            )
+        got = some(names) or f"no tensors ({some(state)})"
         raise ValueError(
-            f"expected {wanted}, got {got}; give one model's state_dict(), renamed if need be; {LISTS}"
+            f"expected {wanted}, got {got}; rename the parts if it is a plain ViT; {LISTS}"
         )
-    return library, places.pop()
+    return library, *places, ["".join(place) for place in whole - places]
 
 
 def _text(library: str, place: str, inside: Mapping[str, tuple[str, Tensor]]) -> str:
@@ -231,6 +259,9 @@ def _arrays(state: Mapping, where: str = "") -> Iterator[tuple[str, str, Tensor]
             and value.dtype.kind in "fiu"
         )
         value = torch.as_tensor(value) if is_array else torch.tensor(0)
+        if value.layout != torch.strided:
+            fix = "save it again behind .to_dense()"
+            raise ValueError(f"expected numbers in rows, {key} is sparse; {fix}")
         if (
             ".encoderblock." in key
         ):  # big_vision can keep all blocks in one array, layers first

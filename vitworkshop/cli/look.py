@@ -8,8 +8,8 @@ import re
 import shlex
 import zipfile
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from vitlib.weights.files import (
     find_weights,
     shards_of,
 )
-from vitlib.weights.names import ABSENT, LIBRARIES, ODD
+from vitlib.weights.names import ABSENT, LIBRARIES, ODD, some
 from vitlib.weights.pretrained import (
     is_others,
     list_pretrained,
@@ -43,6 +43,9 @@ __all__ = ["Look", "look"]
 
 _RUN = "python -m vitlib"
 _SIDE = (32, 32)  # of the pictures that are compared
+_MANY = 5_000  # files and folders that are looked at further down
+_HANDED_IN = (".ipynb", ".zip")
+_LARGE = 20_000_000  # bytes of a notebook
 _TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
@@ -122,7 +125,10 @@ def look(thing: str | Path, **assume: object) -> Look:
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{thing} is no file and no folder; {LISTS}")
     if not path.exists() and str(thing) not in list_pretrained():
-        raise ValueError(f"{thing} is not there; {LISTS}")
+        fix = "nothing is downloaded: fetch the file, then look at it"
+        raise ValueError(f"{thing} is not there, and {fix}; {LISTS}")
+    if path.suffix == ".json" and path.with_suffix(".safetensors").is_file():
+        path = path.with_suffix(".safetensors")
     if path.exists() and is_others(path) and not _is_picture(path):
         notebooks = _notebooks(path)
         return _submissions(path, notebooks) if notebooks else _weights(path, assume)
@@ -136,17 +142,52 @@ def look(thing: str | Path, **assume: object) -> Look:
         _picture,
         _handed_in,
         _pictures,
+        _further_down,
+        _card_alone,
     ]
     for kind in kinds:
         if found := kind(path):
             return found
-    inside = [file.parent for name in IN_FOLDERS for file in path.rglob(name)]
-    if inside:
-        return Look(
-            [f"{printable(path.name)}: weights in {len(inside)} of its folders"],
-            f"{_RUN} look {_quoted(sorted(inside)[-1])}",
-        )
     raise ValueError(f"{thing} holds no weights, pictures, run or notebooks; {LISTS}")
+
+
+def _further_down(path: Path) -> Look | None:
+    """What lies in a folder's folders, by its name alone, and where to look."""
+    files = list(islice(path.rglob("*"), _MANY)) if path.is_dir() else []
+    found = {
+        "weights": [file.parent for file in files if file.name in IN_FOLDERS]
+        or [file for file in files if _holds_weights(file)],
+        "a run": [file.parent for file in files if file.name == "log.json"],
+        "pictures": [
+            file.parents[2] for file in files if _PICTURE.search(file.name)
+        ],  # data/train/cat/1.jpg
+    }
+    for what, places in found.items():
+        if inside := sorted({*places}):
+            names = some(place.relative_to(path).as_posix() for place in inside)
+            line = f"{printable(path.name)}: {what} in {printable(names)}"
+            return Look([line], f"{_RUN} look {_quoted(inside[-1])}")
+    return None
+
+
+def _card_alone(path: Path) -> Look | None:
+    """A card whose weights lie elsewhere."""
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    for file in (file for file in files if file.suffix == ".json"):
+        try:
+            told = read_json(file, "")
+        except ValueError:  # others' lists
+            continue
+        weights = file.with_suffix(".safetensors")
+        if {"name", "config", "sha256"} <= told.keys() and not weights.is_file():
+            fix = f"put {weights.name} beside it"
+            raise ValueError(f"{file} is a card without its weights; {fix}")
+    return None
+
+
+def _holds_weights(file: Path) -> bool:
+    """By its name, as trainers call their checkpoints."""
+    return file.is_file() and f".{file.name}".endswith((*READ, ".pth.tar"))
 
 
 def _weights(path: Path, assume: dict) -> Look:
@@ -157,6 +198,10 @@ def _weights(path: Path, assume: dict) -> Look:
     lines = described(card)
     if card["ignored"]:
         lines.append(f"ignored: {card['ignored']}")
+    around = [file.name for file in files[0].parent.iterdir() if _holds_weights(file)]
+    others = sorted({*around} - {file.name for file in files})
+    if path.is_dir() and others:
+        lines.append(f"beside it, and not looked at: {printable(some(others))}")
     config = files[0].with_name("config.json")
     if config.is_file() and not beside(path, model.cfg.embed_dim):
         lines.append("config.json beside it is another model's, and is not read")
@@ -180,7 +225,8 @@ def _weights(path: Path, assume: dict) -> Look:
 
 def _save(args: argparse.Namespace) -> list[str]:
     """Others' weights as one file in float16, and a card that tells what they were taken for."""
-    if args.thing is None or not is_others(Path(args.thing).expanduser()):
+    path = Path(args.thing or "").expanduser()
+    if args.thing is None or not is_others(path) or _is_picture(path):
         raise ValueError(f"--save is for others' weights, {args.thing} is none")
     model, card = load_pretrained(args.thing, **assumed(args))
     # they are in the patch embedding now
@@ -255,19 +301,42 @@ def _picture(path: Path) -> Look | None:
 
 
 def _notebooks(path: Path) -> dict[str, str]:
-    """The notebooks in a folder or in a zip, each with its text; hidden ones are a program's copies."""
-    raw: dict[str, Callable[[], bytes]] = {}
+    """The notebooks at a path, or in a folder, in a zip and in zips there, each with its text; no program's copies."""
+    files, top = [path], path.parent
     if path.is_dir():
-        for file in sorted(path.rglob("*.ipynb")):
-            raw[file.relative_to(path).as_posix()] = file.read_bytes
-    elif zipfile.is_zipfile(path):
-        packed = zipfile.ZipFile(path)
-        raw = {name: partial(packed.read, name) for name in packed.namelist()}
-    return {
-        name: read().decode(errors="replace")
-        for name, read in raw.items()
-        if name.endswith(".ipynb") and "/." not in f"/{name}"
-    }
+        inside = (file for file in path.rglob("*") if file.suffix in _HANDED_IN)
+        files, top = sorted(inside), path
+    raw: dict[str, bytes] = {}
+    for file in files:
+        name = file.relative_to(top).as_posix()
+        if not file.is_file() or "/." in f"/{name}":
+            continue
+        if file.suffix == ".ipynb":
+            raw[name] = file.read_bytes()
+        elif zipfile.is_zipfile(file):
+            raw |= {f"{name}/{inner}": text for inner, text in _unpacked(file)}
+    return {name: text.decode(errors="replace") for name, text in raw.items()}
+
+
+def _unpacked(source: Path | io.BytesIO) -> Iterator[tuple[str, bytes]]:
+    """The notebooks in a zip, and in the zips that it holds, as platforms pack them."""
+    with zipfile.ZipFile(source) as packed:
+        for info in packed.infolist():
+            kind = Path(info.filename).suffix
+            if kind not in _HANDED_IN or "/." in f"/{info.filename}":
+                continue
+            if info.flag_bits & 1:
+                raise ValueError(
+                    f"{info.filename} in the zip has a password; unpack it first"
+                )
+            if info.file_size > _LARGE:
+                continue
+            raw = packed.read(info)
+            if kind == ".ipynb":
+                yield info.filename, raw
+            elif isinstance(source, Path) and zipfile.is_zipfile(io.BytesIO(raw)):
+                for name, text in _unpacked(io.BytesIO(raw)):
+                    yield f"{info.filename}/{name}", text
 
 
 def _handed_in(path: Path) -> Look | None:
@@ -282,10 +351,13 @@ def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
     )
     if not found:
         raise ValueError(
-            f"{path} holds {len(notebooks)} notebooks that name no task of a homework; {LISTS}"
+            f"{path} holds no notebook that names a task of a homework, of {len(notebooks)}; {LISTS}"
         )
     ((number, count),) = found.most_common(1)
     line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
+    if path.suffix == ".ipynb":
+        line = f"{printable(path.name)}: a notebook of homework {number}; grade takes the folder that it lies in"
+        path = path.parent
     return Look(
         [line], f"python -m classroom grade --homework {number} {_quoted(path)}"
     )

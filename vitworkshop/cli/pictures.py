@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -28,8 +29,9 @@ def load_split(
 ) -> tuple[Dataset, Dataset, str]:
     """A folder's pictures to train on, those to test by, and what these are: of test/ or val/, else a tenth of all."""
     path = Path(path).expanduser()
+    folders = {_side(p.name): p for p in class_folders(path)}
     # "train" may be a class
-    parts = {p.name.lower(): p for p in class_folders(path) if class_folders(p)}
+    parts = {name: p for name, p in folders.items() if class_folders(p)}
     train = replace(
         load_folder(parts.get("train", path), img_size), label=path.resolve().name
     )
@@ -47,8 +49,14 @@ def load_split(
         if "train" in parts and p not in (parts["train"], part)
     ]
     rest = f"; not read: {', '.join(left)}" if left else ""
+    if flat := [p for name, p in folders.items() if name in _TEST and p.name in left]:
+        rest += f", as {flat[0].name} has no folder for each class"
     if part is None:
-        n, (train, test) = len(train), split_folder(train)
+        n = len(train)
+        try:
+            train, test = split_folder(train)
+        except ValueError as error:
+            raise ValueError(f"{error}{rest}") from None
         return (
             train,
             test,
@@ -61,6 +69,11 @@ def load_split(
             f"expected the same classes in train and {part.name}, got {names}; rename them"
         )
     return train, test, f"{len(test):,} pictures, all of {part.name}{rest}"
+
+
+def _side(name: str) -> str:
+    """A folder's name as it is looked for: "train" for "training_set"."""
+    return re.sub(r"(ing)?([ _-]?set)?$", "", name.lower())
 
 
 def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:

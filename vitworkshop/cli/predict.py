@@ -56,7 +56,7 @@ def configure(commands) -> None:
 
 def _predict(args: argparse.Namespace) -> None:
     model, card = load_pretrained(args.model)
-    if not model.cfg.num_classes or card.get("projects"):
+    if model.cfg.num_classes < 2 or card.get("projects"):
         fix = f"python -m vitlib check-pretrained {args.model} draws where it looks"
         raise ValueError(f"{args.model} has no head that names classes; {fix}")
     names = list(map(printable, class_names(card)))

@@ -57,7 +57,7 @@ def _check(args: argparse.Namespace) -> None:
             f"{args.file} is a model of this book; python -m vitlib predict takes it"
         )
     cfg, name = model.cfg, card["name"]
-    count = 0 if card["projects"] else cfg.num_classes
+    count = 0 if card["projects"] or cfg.num_classes == 1 else cfg.num_classes
     names = _class_names(args.classes, card.get("classes"), count)
     side, _ = cfg.image_shape
     whole = int(side / 0.9)  # a square whose rim is cut off, as is usual on ImageNet
@@ -70,7 +70,8 @@ def _check(args: argparse.Namespace) -> None:
     image = image[:, rim : rim + side, rim : rim + side]
     x = normalize(image[None])
     with torch.inference_mode():
-        best = model(x).softmax(1)[0].topk(min(_TOP, count))
+        logits = model(x)[0]
+        best = logits.softmax(0).topk(min(_TOP, count))
         maps = model.attention_maps(x, [-1])[0].mean(dim=1)  # (1, T, T)
         weights = read_by_head(model, x, maps)[0]  # (N,)
 
@@ -78,11 +79,10 @@ def _check(args: argparse.Namespace) -> None:
     answers = [{"class": i, "name": names[i], "probability": p} for p, i in likely]
     print("\n".join(described(card)))
     photo = "the sample image cat" if args.image is None else args.image.name
-    print(
-        f"{photo}:"
-        if answers
-        else f"{photo}: no answers, the file has no head that names classes"
-    )
+    without = "no answers, the file has no head that names classes"
+    if cfg.num_classes == 1:
+        without = f"one number, {logits.item():.4g}, a measure or a logit, no class"
+    print(f"{photo}:" if answers else f"{photo}: {without}")
     for answer in answers:
         print(
             f"{answer['probability']:8.2%}  class {answer['class']}  {printable(answer['name'])}".rstrip()

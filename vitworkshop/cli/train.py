@@ -43,7 +43,10 @@ _OF_THE_PRESET = {
         "passes over the training images; on a folder, 500 steps or more (finetune: or 100 passes)",
     ),
     "lr": (float, "peak learning rate"),
-    "batch-size": (int, "images per step"),
+    "batch-size": (
+        int,
+        "images per step; on a folder at most so many, in batches alike",
+    ),
     "seed": (int, "seed of everything random"),
 }
 
@@ -101,8 +104,8 @@ def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
     p.add_argument("--name", help=f"the run's name (default: {name})")
     text = "hold out a tenth of the training images to choose by, and leave the test set unread"
     p.add_argument("--validate", action="store_true", help=text)
-    text = "hold out N training images for the curves; the test set is still read once, at the end"
-    p.add_argument("--holdout", type=int, default=0, metavar="N", help=text)
+    text = "hold out N training images for the curve (default: a tenth; 0: none); the test set is still read once"
+    p.add_argument("--holdout", type=int, metavar="N", help=text)
     p.add_argument(
         "--no-resume",
         action="store_true",
@@ -185,11 +188,9 @@ def _check_holdout(args: argparse.Namespace, todo: Recipe) -> None:
     """Refuse to hold out more than --limit leaves."""
     # the test set is for naming images
     args.validate |= todo.objective != "classification"
-    limit, needed = (
-        args.limit or math.inf,
-        args.holdout + 1 if args.holdout else 10 * args.validate,
-    )
-    if args.holdout < 0 or limit < needed:
+    n = args.holdout or 0
+    limit, needed = args.limit or math.inf, n + 1 if n else 10 * args.validate
+    if n < 0 or limit < needed:
         what = "--holdout must be 0 or more, --limit above it, and 10 or more for --validate"
         raise ValueError(f"{what}; got {args.holdout} and {args.limit}")
 
@@ -241,13 +242,16 @@ def _run(
     """Train, test once, and write the card."""
     if args.name is not None:
         todo = dataclasses.replace(todo, name=args.name)
-    held_out, val = args.holdout or (-(-len(train) // 10) if args.validate else 0), None
+    held_out, val = args.holdout, None
+    if held_out is None or (held_out == 0 and args.validate):
+        held_out = len(train) // 10 or args.validate
     if held_out:
         train, val = hold_out_apart(train, held_out, fingerprints(train))
     if train.name == "folder":
-        todo = dataclasses.replace(
-            todo, data="folder", epochs=_enough(args, todo, len(train), start)
-        )
+        batch = _alike(len(train), todo.batch_size)
+        todo = dataclasses.replace(todo, data="folder", batch_size=batch)
+        epochs = _enough(args, todo, len(train), start)
+        todo = dataclasses.replace(todo, epochs=epochs)
     out = args.out or Path("runs") / todo.name
     label = printable(train.label)
     # of the processes that torchrun started: it alone speaks and writes
@@ -316,6 +320,11 @@ def _alone(out: Path) -> contextlib.AbstractContextManager:
         raise ValueError(
             f"another run has {out} in hand; wait for its end, or take another folder with --out"
         ) from error
+
+
+def _alike(n: int, most: int) -> int:
+    """The size of as few batches as hold `most` of n images each, all alike: fewer images than batches are left out."""
+    return n // math.ceil(n / most)
 
 
 def _enough(

@@ -36,7 +36,7 @@ def assumed(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def described(card: dict) -> list[str]:
-    """What was made of others' weights, in three lines, by the card that `load_pretrained` gives of them."""
+    """What was made of others' weights, in a few lines, by the card that `load_pretrained` gives of them."""
     cfg = ViTConfig(**card["config"])
     shape = [f"{cfg.embed_dim} wide", f"{cfg.depth} deep", f"{cfg.num_heads} heads"]
     shape.append(f"patches of {cfg.patch_size}")
@@ -45,11 +45,14 @@ def described(card: dict) -> list[str]:
     shape += [f"{cfg.reg_tokens} registers"] if cfg.reg_tokens else []
     shape += [] if cfg.class_token else ["no CLS"]
     words = "numbers shared with words" if card["projects"] else "classes"
-    shape.append(f"{cfg.num_classes:,} {words}" if cfg.num_classes else "no head")
+    some = "one number" if cfg.num_classes == 1 else f"{cfg.num_classes:,} {words}"
+    shape.append(some if cfg.num_classes else "no head")
     name = f"{printable(card['name'])}: {card['family']}, by the names of {card['library']}"
+    name += f" ({card['called']} in its JSON)" if card.get("called") else ""
     run = f"read at {READS[cfg.global_pool]}; run with {cfg.act}, epsilon {cfg.norm_eps:g}"
     way = f"mean {_numbers(card['mean'])}, deviation {_numbers(card['std'])}"
-    return [f"{name}: {', '.join(shape)}", f"{run}, {way}", assumptions(card)]
+    lines = [f"{name}: {', '.join(shape)}", f"{run}, {way}", assumptions(card)]
+    return lines + ([f"taken: {printable(card['taken'])}"] if card.get("taken") else [])
 
 
 def assumptions(card: dict) -> str:

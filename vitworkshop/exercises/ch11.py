@@ -56,6 +56,11 @@ EXERCISES["11.a"] = Exercise(
             "without any layer a place sees itself: it begins with 1",
         ),
         (
+            "return side",
+            "return sum(kernel for kernel, _ in layers)",
+            "these are the kernels added up: each adds k − 1 places, as far apart as the strides before say",
+        ),
+        (
             "in layers",
             "in layers[::-1]",
             "the layers are taken from the last to the first",

@@ -290,89 +290,6 @@ EXERCISES["15.1"] = Exercise(
 )
 
 
-def seen(W, order):
-    def components(W):
-        _, S, V = torch.linalg.svd(W, full_matrices=False)
-        return V, S**2 / S.square().sum()
-
-    (V, share), (mixed, other) = components(W), components(W[:, order])
-    return (share - other).abs().max(), (V * mixed).sum(1).abs().min()
-
-
-def seen_by_eigh(W, order):
-    found = []
-    for A in (W.double(), W.double()[:, order]):
-        values, vectors = torch.linalg.eigh(A.T @ A)
-        found.append((values / values.sum(), vectors))
-    (a, V), (b, U) = found
-    return [
-        float((a - b).abs().max()),
-        min(abs(float(v @ u)) for v, u in zip(V.T, U.T, strict=True)),
-    ]
-
-
-def filters(D, n, order):
-    return (
-        torch.linalg.qr(torch.randn(D, n))[0]
-        * torch.arange(1, n + 1)
-        @ torch.linalg.qr(torch.randn(n, n))[0],
-        torch.tensor(order),
-    )
-
-
-EXERCISES["15.2"] = Exercise(
-    seen,
-    tol=1e-3,
-    inputs=lambda: [
-        filters(9, 4, [3, 2, 0, 1]),
-        filters(12, 5, [4, 3, 1, 2, 0]),
-        filters(7, 3, [1, 2, 0]),
-    ],
-    mistakes=[
-        (
-            "W[:, order])",
-            "W[:, order][:, order.argsort()])",
-            "the columns are in their old order again",
-        ),
-        (
-            "components(W[:, order])",
-            "components(W[order])",
-            "rows were taken; it is the columns that are permuted",
-        ),
-        (
-            ".sum(1).abs().min()",
-            ".sum(1).min()",
-            "the sign of a component is free: take the cosine without it",
-        ),
-        (
-            ".sum(1).abs().min()",
-            ".sum(1).abs().mean()",
-            "this is the mean of the cosines; the least is asked for",
-        ),
-        (
-            ".sum(1).abs().min()",
-            ".sum(1).abs().max()",
-            "this is the largest cosine; the least is asked for",
-        ),
-        (
-            "(V * mixed).sum(1)",
-            "(V * mixed).sum(0)",
-            "a component is a row: sum along it",
-        ),
-        (
-            "(share - other)",
-            "(share - W.square().sum(0) / W.square().sum())",
-            "these are the shares of the columns of W; compare those of its components",
-        ),
-    ],
-    hints=[
-        "`components` of both, then compare shares with shares, rows with rows.",
-        "A cosine of rows of length 1 is a sum of products; its sign is free.",
-    ],
-    others=[seen_by_eigh, ("(V * mixed).sum(1)", "torch.einsum('kn,kn->k', V, mixed)")],
-)
-
-
 def likeness(z):
     unit = F.normalize(z - z.mean((0, 1)), dim=-1)
     grid = torch.cartesian_prod(torch.arange(8.0), torch.arange(8.0))
@@ -381,7 +298,7 @@ def likeness(z):
     return [(unit @ unit.mT)[:, keep].mean().item() for keep in (near, far)]
 
 
-EXERCISES["15.3"] = Exercise(
+EXERCISES["15.2"] = Exercise(
     likeness,
     inputs=lambda: [
         (torch.randn(B, 64, D) + torch.randn(D) + torch.randn(64, D).cumsum(0) / 4,)
@@ -445,7 +362,7 @@ def turned_lens(model, z, Q):
     return model.head(model.norm(z @ Q))
 
 
-EXERCISES["15.4"] = Exercise(
+EXERCISES["15.3"] = Exercise(
     turned_lens,
     inputs=lambda: [
         (vit((8, 8), 1, 2), torch.randn(n, 12), torch.linalg.qr(torch.randn(12, 12))[0])

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import torch
 
+import vitlib as vl
 from vitworkshop.exercises.engine import Exercise
 
 EXERCISES: dict[str, Exercise] = {}
@@ -132,71 +133,6 @@ EXERCISES["16.b"] = Exercise(
 )
 
 
-def by_momentum(gradients, lr, mu):
-    theta, v, path = 0.0, 0.0, []
-    for g in gradients:
-        v = mu * v + g
-        theta -= lr * v
-        path.append(theta)
-    return path
-
-
-EXERCISES["16.c"] = Exercise(
-    by_momentum,
-    inputs=lambda: [
-        ([1.0, -2.0, 0.5, 3.0], 0.1, 0.9),
-        ([2.0, 1.0, -1.0], 1.0, 0.5),
-        ([1.0] * 9, 0.03, 0.99),
-    ],
-    mistakes=[
-        (
-            "mu * v + g",
-            "mu * v + (1 - mu) * g",
-            "a running mean still: look at what the equation does with the new gradient",
-        ),
-        ("mu * v + g", "v + g", "μ is not used: what was is never forgotten"),
-        ("mu * v + g", "mu * (v + g)", "the new gradient counts in full, without μ"),
-        ("mu * v + g", "g", "there is no memory left: this is SGD without momentum"),
-        (
-            "mu * v + g",
-            "(1 - mu) * v + g",
-            "μ is the share that stays, not the one that is forgotten",
-        ),
-        (
-            "lr * v",
-            "lr * (g + mu * v)",
-            "this looks ahead (Nesterov); the equation takes v itself",
-        ),
-        (
-            "theta -=",
-            "theta +=",
-            "the step goes uphill: against the gradient it should",
-        ),
-        ("lr * v", "v", "the learning rate is missing"),
-        (
-            "v = mu * v + g\n        theta -= lr * v",
-            "theta -= lr * v\n        v = mu * v + g",
-            "the weight moves before v has the new gradient",
-        ),
-        (
-            "path.append(theta)",
-            "path.append(v)",
-            "these are the v; where the weight stands is asked for",
-        ),
-        (
-            "theta, v, path = 0.0, 0.0, []",
-            "theta, v, path = 0.0, 0.0, [0.0]",
-            "the place before the first step is in it",
-        ),
-    ],
-    hints=[
-        "If the gradient is always 1, where does v go by the equation, and where in this code?",
-        "Which factor is there in the code and not in the equation?",
-    ],
-    others=[("theta -= lr * v", "theta = theta - v * lr")],
-)
-
-
 def head():
     D, K, breeds = 768, 21843, 37
     return {"old": D * K + K, "new": D * breeds + breeds, "loss": math.log(breeds)}
@@ -255,110 +191,6 @@ EXERCISES["16.1"] = Exercise(
 )
 
 
-def under_way():
-    def passed(mu):
-        return math.ceil(math.log(0.01) / math.log(mu))
-
-    return {"a": passed(0.9), "b": passed(0.99), "rate": 0.03 / (1 - 0.9) * (1 - 0.99)}
-
-
-EXERCISES["16.2"] = Exercise(
-    under_way,
-    mistakes=[
-        ("math.ceil(", "math.floor(", "at this step it is just short of 99 %"),
-        ("math.log(0.01)", "math.log(0.1)", "this is 90 %; 99 % are asked for"),
-        ("math.log(0.01)", "math.log(0.001)", "this is 99.9 %; 99 % are asked for"),
-        (
-            "math.log(0.01) / math.log(mu)",
-            "0.99 / (1 - mu)",
-            "v grows by less at each step: what is missing shrinks by the factor μ",
-        ),
-        ("math.ceil(", "1 + math.ceil(", "one step too many: v is 1 after the first"),
-        (
-            "0.03 / (1 - 0.9) * (1 - 0.99)",
-            "0.03 * (1 - 0.9) / (1 - 0.99)",
-            "a longer memory makes longer steps, so the rate must be smaller",
-        ),
-        (
-            "0.03 / (1 - 0.9) * (1 - 0.99)",
-            "0.03 / (1 - 0.9)",
-            "this is the length of the steps; which rate gives it?",
-        ),
-        (
-            "0.03 / (1 - 0.9) * (1 - 0.99)",
-            "0.03 / 0.9 * 0.99",
-            "the steps grow by 1/(1 − μ), not by μ",
-        ),
-        (
-            "0.03 / (1 - 0.9) * (1 - 0.99)",
-            "0.03",
-            "the same rate gives longer steps now",
-        ),
-    ],
-    hints=[
-        "After t steps v is 1 + μ + … + μᵗ⁻¹. What is missing at the end?",
-        "μᵗ must fall to a hundredth: take logarithms.",
-        "(c) η/(1 − μ) is to stay what it was.",
-    ],
-    others=[
-        {"a": 44.0, "b": torch.tensor(459), "rate": 0.003},
-        ("math.ceil(", "float(1) * math.ceil("),
-    ],
-)
-
-
-def forgets():
-    share = 0.9999**10_000
-    beta = 0.01 ** (1 / 32)
-    return {"share": share, "beta": beta}
-
-
-EXERCISES["16.3"] = Exercise(
-    forgets,
-    tol=1e-3,
-    mistakes=[
-        ("share = 0.9999", "share = 1 - 0.9999", "this is what is no longer the start"),
-        (
-            "10_000",
-            "20_000",
-            "this is the run on ImageNet; on CIFAR-10 it has half the steps",
-        ),
-        (
-            "0.9999**10_000",
-            "1 - 0.0001 * 10_000",
-            "the share shrinks by a factor at each step, not by an amount",
-        ),
-        ("0.9999", "0.999", "this is for β = 0.999"),
-        ("beta = 0.01", "beta = 1 - 0.01", "this is 1 − β"),
-        (
-            "beta = 0.01 **",
-            "beta = 0.99 **",
-            "this leaves 99 per cent; one per cent is asked for",
-        ),
-        ("(1 / 32)", "(1 / 8)", "this counts passes; it is steps that count"),
-        (
-            "0.01 ** (1 / 32)",
-            "1 - 1 / 32",
-            "then about a third of the start is left after 32 steps",
-        ),
-        (
-            "0.01 ** (1 / 32)",
-            "(1 - 0.01 / 32)",
-            "the share shrinks by a factor at each step, not by an amount",
-        ),
-    ],
-    hints=[
-        "At each step the average keeps β of what it was.",
-        "Whatever is there at the start counts β · β · β … at the end.",
-        "(b) Which number, taken 32 times as a factor, gives one hundredth?",
-    ],
-    others=[
-        ("0.9999**10_000", "math.exp(10_000 * math.log(0.9999))"),
-        {"share": 0.368, "beta": 0.866},
-    ],
-)
-
-
 def ridge_by_hand():
     z, y = torch.tensor([-1.0, 0, 1]), torch.tensor([-1.0, 1, 1])
     weights = [(z @ y / (z @ z + lam)).item() for lam in (0, 2, 98)]
@@ -366,7 +198,7 @@ def ridge_by_hand():
     return {"weights": weights, "leverages": leverages, "total": leverages.sum().item()}
 
 
-EXERCISES["16.4"] = Exercise(
+EXERCISES["16.2"] = Exercise(
     ridge_by_hand,
     tol=2e-3,
     mistakes=[
@@ -410,5 +242,74 @@ EXERCISES["16.4"] = Exercise(
     others=[
         {"weights": (1, 0.5, 0.02), "leverages": [0.833, 0.333, 0.833], "total": 2},
         ("torch.tensor([-1.0, 1, 1])", "torch.tensor([-1.0, 1, 1]) - 1 / 3"),
+    ],
+)
+
+
+def contrast(images):
+    sides = (images[:, :, 0], images[:, :, -1], images[..., 0], images[..., -1])
+    border = torch.cat(sides, dim=2)
+    middle = border.median(2).values[:, :, None, None]
+    return (images - middle).abs().sum(1)
+
+
+def on_grounds():
+    """Even grounds, and a thing that fills more than half and touches one side."""
+    made = []
+    for n, C, H, W in ((3, 3, 8, 6), (2, 1, 5, 7)):
+        images = torch.rand(n, C, 1, 1).expand(n, C, H, W).clone()
+        images[:, :, 1:, 1:-1] = torch.rand(n, C, H - 1, W - 2)
+        made.append((images,))
+    return made
+
+
+EXERCISES["16.3"] = Exercise(
+    contrast,
+    inputs=on_grounds,
+    mistakes=[
+        (
+            "border.median(2).values",
+            "border.mean(2)",
+            "this is the border's mean, which moves with a thing that touches it; take the median",
+        ),
+        (
+            "border.median(2)",
+            "images.flatten(2).median(2)",
+            "this is the median of the whole picture; only the border's pixels count",
+        ),
+        (
+            "border.median(2).values[:, :, None, None]",
+            "border.flatten(1).median(1).values[:, None, None, None]",
+            "this is one median for all channels; each channel has its own",
+        ),
+        (
+            "border.median(2).values[:, :, None, None]",
+            "border.transpose(0, 1).flatten(1).median(1).values[:, None, None]",
+            "this is one median for all pictures; each picture has its own",
+        ),
+        (
+            ".abs()",
+            "",
+            "darker and lighter cancel: take the absolute value before the sum",
+        ),
+        (
+            ".abs().sum(1)",
+            ".square().sum(1).sqrt()",
+            "this is the straight distance of two colours; the sum over the channels is asked for",
+        ),
+        (".sum(1)", ".mean(1)", "this is the mean over the channels; take the sum"),
+        (".sum(1)", "", "a number for each channel is left; sum over the channels"),
+    ],
+    hints=[
+        "`images[:, :, 0]` is the first row, (n, C, W); `images[..., 0]` the first column, (n, C, H).",
+        "Join the four sides along the last axis, and take the median there.",
+        "`[:, :, None, None]` gives the medians, (n, C), two axes to stand beside the pixels.",
+    ],
+    others=[
+        lambda images: vl.controls.border_contrast(images),
+        (
+            "middle = border.median(2).values[:, :, None, None]",
+            "middle = border.sort(2).values[..., border.shape[2] // 2][:, :, None, None]",
+        ),
     ],
 )

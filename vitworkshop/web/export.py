@@ -247,7 +247,7 @@ def dialect_script() -> str:
     """`window.vitDialect`: the names by which `load_weights` knows a model's parts, for `foreign.js`."""
     made: dict[str, Any] = {
         name.lower(): getattr(names, name).pattern
-        for name in ("CHOSEN", "OURS", "HEAD", "UNUSED")
+        for name in ("CHOSEN", "PASSED", "OURS", "HEAD", "UNUSED")
     }
     made |= {
         "libraries": names.LIBRARIES,

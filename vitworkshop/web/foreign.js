@@ -78,7 +78,7 @@
   }
 
   /* The one ViT among these names, as `find_vit` of names.py finds it: { library, found: our name -> theirs, text }. */
-  function find(names, shape, { libraries, names: patterns, chosen, ours, head, absent, odd, no_such, unused }) {
+  function find(names, shape, { libraries, names: patterns, chosen, passed, ours, head, absent, odd, no_such, unused }) {
     const is = (mark, name) => new RegExp(mark).test(name);
     const refuse = (parts, library) => { // parts that no model here has
       if (parts.length) fail(t("these are the weights ({library}) of a model with {there}; {no_such}", {
@@ -87,19 +87,26 @@
     const strange = (list) => absent.map(([mark, part]) => [part, list.filter((name) => is(mark, name))]).filter(([, all]) => all.length)
       .map(([part, all]) => t("{part}: {what}", { part: t(part), what: some(all) }));
     const dotted = new Map(names.map((name) => [name.replaceAll("/", "."), name]));
-    let library, prefixes = [];
-    for (const [one, own] of Object.entries(libraries)) {
+    let places = Object.entries(libraries).flatMap(([one, own]) => {
       const mark = new RegExp(`(?<![^.])${own}`);
-      library = one;
-      prefixes = [...new Set([...dotted.keys()].filter((name) => mark.test(name)).map((name) => name.slice(0, name.search(mark))))];
-      if (prefixes.length) break;
-    }
-    for (const better of [(one) => !one.includes("decoder"), (one) => is(chosen, one)])
-      if (prefixes.some(better)) prefixes = prefixes.filter(better);
+      return [...dotted.keys()].filter((name) => mark.test(name)).map((name) => [one, name.slice(0, name.search(mark))]);
+    });
+    const better = (fits) => { if (places.some(fits)) places = places.filter(fits); };
+    const apart = () => [...new Set(places.map(([, one]) => one))];
+    better(([, one]) => !is(passed, one));
+    const library = places[0]?.[0];
+    better(([one]) => one === library);
+    const several = apart().length > 1;
+    better(([, one]) => is(chosen, one));
+    const prefixes = apart();
     if (prefixes.length !== 1) {
       refuse(strange([...dotted.keys()]), t("names unknown"));
-      fail(t("expected the weights of one ViT under the names of {libraries}, got {names}", {
-        libraries: Object.keys(libraries).join(t(", ")), names: some(prefixes.length ? prefixes : names) || t("no tensors") }));
+      const all = Object.keys(libraries).join(t(", "));
+      fail(prefixes.length
+        ? t("expected the weights of one ViT under the names of {libraries}, got {n} rows of blocks, behind {places}", {
+          libraries: all, n: prefixes.length, places: some(prefixes.map((one) => `'${one}'`)) })
+        : t("expected the weights of one ViT under the names of {libraries}, got {names}", {
+          libraries: all, names: some(names) || t("no tensors") }));
     }
     if (library === "Google") fail(t("its names are those of Flax; {LOOK}", { LOOK }));
     const [prefix] = prefixes, found = new Map(), facts = new Set([`library:${library}`, `place:${prefix || "-"}`]), beside = [];
@@ -113,7 +120,7 @@
       let name = key.slice(key.slice(0, same).lastIndexOf(".") + 1);
       for (const [mark, to] of patterns) name = name.replace(new RegExp(mark, "g"), to);
       const inside = key.startsWith(prefix);
-      if (inside || (!found.has(name) && (is(ours, name) || is(head, name)))) take(name, theirs);
+      if (inside || (!found.has(name) && (is(ours, name) || (is(head, name) && !several)))) take(name, theirs);
       else beside.push(name);
       if (found.has(name) && !/^blocks\.[1-9]/.test(name)) facts.add(name).add(inside ? key.slice(prefix.length) : key);
     }
