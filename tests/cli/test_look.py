@@ -312,6 +312,7 @@ def test_a_picture_and_a_folder_of_pictures(capsys):
     works(seen.command)
     for i in range(3):
         picture(Path(f"loose/{i}.png"), i)
+    Path("loose/empty").mkdir()
     seen = vl.look("loose")
     assert seen.lines == ["loose: 3 pictures, in no class's folder"]
     works(seen.command)
@@ -413,6 +414,8 @@ def deeper(kind: str) -> str:
     """A folder that holds something two folders down, and what is said of it."""
     if kind == "pictures":
         picture(Path("deep/data/train/cat/1.png"), 1)
+        picture(Path("deep/__MACOSX/1.png"), 1)
+        Path("deep/data/other.bin").write_bytes(b"\xff" * 99)  # no weights
         return "deep: pictures in data"
     if kind == "runs":
         for name in ("a", "b"):
