@@ -191,7 +191,7 @@ def _card_alone(path: Path) -> Look | None:
         except ValueError:  # others' lists
             continue
         weights = file.with_suffix(".safetensors")
-        if {"name", "config", "sha256"} <= told.keys() and not weights.is_file():
+        if {"name", "config", "sha256"} <= told.keys():
             fix = f"put {weights.name} beside it"
             raise ValueError(f"{file} is a card without its weights; {fix}")
     return None
