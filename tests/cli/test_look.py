@@ -312,6 +312,7 @@ def test_a_picture_and_a_folder_of_pictures(capsys):
     works(seen.command)
     for i in range(3):
         picture(Path(f"loose/{i}.png"), i)
+    Path("loose/empty").mkdir()
     seen = vl.look("loose")
     assert seen.lines == ["loose: 3 pictures, in no class's folder"]
     works(seen.command)
@@ -413,6 +414,8 @@ def deeper(kind: str) -> str:
     """A folder that holds something two folders down, and what is said of it."""
     if kind == "pictures":
         picture(Path("deep/data/train/cat/1.png"), 1)
+        picture(Path("deep/.cache/train/cat/1.png"), 1)
+        Path("deep/data/other.bin").write_bytes(b"\xff" * 99)  # no weights
         return "deep: pictures in data"
     if kind == "runs":
         for name in ("a", "b"):
@@ -518,6 +521,17 @@ def test_which_of_several_models_is_taken_is_said(state, said):
     torch.save(state(), "x.pt")
     text = str(vl.look("x.pt"))
     assert said in text if said else "taken" not in text
+
+
+def test_of_several_models_a_head_beside_them_is_not_taken():
+    state = {}
+    for place in ("backbone", "momentum_backbone"):
+        state |= {f"{place}.{key}": v for key, v in plain(num_classes=0).items()}
+    state["classifier.weight"] = torch.zeros(5, 64)
+    torch.save(state, "x.ckpt")
+    text = str(vl.look("x.ckpt"))
+    assert ": MoCo, BYOL, by" in text and "no head" in text
+    assert "taken: momentum_backbone, not backbone" in text
 
 
 def test_the_json_of_open_clip_tells_heads_and_activation():

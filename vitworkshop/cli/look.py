@@ -17,7 +17,14 @@ from PIL import Image
 
 from vitlib.checks import checked
 from vitlib.data.look import look as look_at
-from vitlib.data.photos import PICTURES, class_folders, load_folder, load_image, visible
+from vitlib.data.photos import (
+    PICTURES,
+    class_folders,
+    is_left,
+    load_folder,
+    load_image,
+    visible,
+)
 from vitlib.data.pixels import FORMATS
 from vitlib.files import printable, read_json
 from vitlib.weights.families import FAMILIES
@@ -27,6 +34,7 @@ from vitlib.weights.files import (
     READ,
     beside,
     find_weights,
+    not_weights,
     shards_of,
 )
 from vitlib.weights.names import ABSENT, LIBRARIES, ODD, some
@@ -153,20 +161,24 @@ def look(thing: str | Path, **assume: object) -> Look:
 
 def _further_down(path: Path) -> Look | None:
     """What lies in a folder's folders, by its name alone, and where to look."""
-    files = list(islice(path.rglob("*"), _MANY)) if path.is_dir() else []
+    inside = path.rglob("*") if path.is_dir() else ()
+    parts = {file: file.relative_to(path).parts for file in islice(inside, _MANY)}
+    files = [file for file in parts if not any(map(is_left, parts[file]))]
     found = {
         "weights": [file.parent for file in files if file.name in IN_FOLDERS]
         or [file for file in files if _holds_weights(file)],
         "a run": [file.parent for file in files if file.name == "log.json"],
-        "pictures": [
-            file.parents[2] for file in files if _PICTURE.search(file.name)
-        ],  # data/train/cat/1.jpg
+        "pictures": [  # as in data/train/cat/1.jpg
+            file.parents[2]
+            for file in files
+            if _PICTURE.search(file.name) and len(parts[file]) > 3
+        ],
     }
     for what, places in found.items():
-        if inside := sorted({*places}):
-            names = some(place.relative_to(path).as_posix() for place in inside)
+        if places := sorted({*places}):
+            names = some(place.relative_to(path).as_posix() for place in places)
             line = f"{printable(path.name)}: {what} in {printable(names)}"
-            return Look([line], f"{_RUN} look {_quoted(inside[-1])}")
+            return Look([line], f"{_RUN} look {_quoted(places[-1])}")
     return None
 
 
@@ -179,15 +191,18 @@ def _card_alone(path: Path) -> Look | None:
         except ValueError:  # others' lists
             continue
         weights = file.with_suffix(".safetensors")
-        if {"name", "config", "sha256"} <= told.keys() and not weights.is_file():
+        if {"name", "config", "sha256"} <= told.keys():
             fix = f"put {weights.name} beside it"
             raise ValueError(f"{file} is a card without its weights; {fix}")
     return None
 
 
 def _holds_weights(file: Path) -> bool:
-    """By its name, as trainers call their checkpoints."""
-    return file.is_file() and f".{file.name}".endswith((*READ, ".pth.tar"))
+    """By its name, as trainers call their checkpoints, and its first bytes."""
+    if not (file.name.endswith((*READ, ".pth.tar")) and file.is_file()):
+        return False
+    with open(file, "rb") as opened:
+        return not not_weights(opened.read(512))
 
 
 def _weights(path: Path, assume: dict) -> Look:
@@ -351,7 +366,7 @@ def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
     )
     if not found:
         raise ValueError(
-            f"{path} holds no notebook that names a task of a homework, of {len(notebooks)}; {LISTS}"
+            f"no notebook of {len(notebooks)} in {path} names a task of a homework; {LISTS}"
         )
     ((number, count),) = found.most_common(1)
     line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
@@ -369,13 +384,14 @@ def _pictures(path: Path) -> Look | None:
         return None
     inside = [p for p in visible(path) if p.is_file() and _is_picture(p)]
     name = printable(path.name)
-    if inside and not class_folders(path):
-        line = f"{name}: {len(inside):,} pictures, in no class's folder"
-        return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
     classes = class_folders(path)
     rooms = [*classes, *(room for one in classes for room in class_folders(one))]
     if not any(_PICTURE.search(file.name) for room in rooms for file in visible(room)):
-        return None
+        if not inside:
+            return None
+        count = f"{len(inside):,} picture{'s' * (len(inside) > 1)}"
+        line = f"{name}: {count}, in no class's folder"
+        return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
     command = f"{_RUN} finetune cifar10-photo --data {_quoted(path)}"
     try:
         train, test, held_out = load_split(path, _SIDE)
@@ -384,7 +400,8 @@ def _pictures(path: Path) -> Look | None:
             data = load_folder(path, _SIDE)
         except ValueError:
             raise error from None
-        counted = f"{len(data):,} pictures of {len(data.classes)} classes"
+        kinds = f"{len(data.classes)} class{'es' * (len(data.classes) > 1)}"
+        counted = f"{len(data):,} pictures of {kinds}"
         lines = [f"{name}: {counted}", *look_at(data), f"not to train on yet: {error}"]
         return Look(lines, f"{_RUN} predict cifar10-photo {_quoted(path)}")
     counts = train.labels.bincount(minlength=len(train.classes)).tolist()

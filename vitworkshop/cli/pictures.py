@@ -49,8 +49,9 @@ def load_split(
         if "train" in parts and p not in (parts["train"], part)
     ]
     rest = f"; not read: {', '.join(left)}" if left else ""
-    if flat := [p for name, p in folders.items() if name in _TEST and p.name in left]:
-        rest += f", as {flat[0].name} has no folder for each class"
+    flat = [folders[name].name for name in folders.keys() - parts if name in _TEST]
+    if flat and left:
+        rest += f", as {flat[0]} has no folder for each class"
     if part is None:
         n = len(train)
         try:
