@@ -472,9 +472,9 @@ def test_a_part_without_a_page_is_no_link():
 @pytest.mark.errors
 def test_the_map_knows_its_parts():
     with pytest.raises(
-        ValueError, match="no part '19' on the map; expected one of 01, 02"
+        ValueError, match="no part '20' on the map; expected one of 01, 02"
     ):
-        drawing("strip", "wide", lit="19")
+        drawing("strip", "wide", lit="20")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
