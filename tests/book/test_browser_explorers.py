@@ -29,7 +29,6 @@ EXPLORED = {  # in the order of the text
     "book/05-attention": ["vit-learn", "vit-triangle"],
     "book/06-encoder": ["vit-learn"],
     "book/08-whole-vit": ["vit-shapes"],
-    "book/09-training": ["vit-attention"],
     "book/13-attention-maps": ["vit-attention"],
     "book/15-what-a-vit-learns": ["vit-lab"],
 }

@@ -37,9 +37,9 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 6, "04": 9, "06": 6, "07": 7, "09": 2, "10": 16},
+    **{"02": 1, "03": 6, "04": 9, "06": 7, "07": 8, "09": 2, "10": 16},
     **{
-        "11": 9,
+        "11": 13,
         "12": 3,
         "14": 7,
         "16": 10,
@@ -78,10 +78,12 @@ def interval(study: str, says: str) -> list[float]:
     return claim(study, says)["interval"]
 
 
-def lead(study: str, first: str, second: str) -> tuple[float, float]:
+def lead(
+    study: str, first: str, second: str, metric: str = "val_accuracy"
+) -> tuple[float, float]:
     """The 95 % interval of a variant's lead over another, paired by seed."""
     sides = (
-        {run["seed"]: run["final"]["val_accuracy"] for run in runs(study, name)}
+        {run["seed"]: run["final"][metric] for run in runs(study, name)}
         for name in (first, second)
     )
     return paired_difference(*sides)["interval"]

@@ -417,7 +417,7 @@ def test_other_channels_and_an_archive_and_a_folder_of_folders(capsys):
     Path("trainer/checkpoint-5").mkdir(parents=True)
     save_file(plain(), "trainer/checkpoint-5/model.safetensors")
     seen = vl.look("trainer")
-    assert seen.lines == ["trainer: weights in 1 of its folders"]
+    assert seen.lines == ["trainer: weights in 1 places in it"]
     works(seen.command)
     assert "by the names of timm" in capsys.readouterr().out
 

@@ -222,8 +222,25 @@ def with_unused_block() -> nn.Module:
     return model
 
 
+def with_one_mlp() -> nn.Module:
+    model = vit()
+    model.blocks[1].mlp = model.blocks[0].mlp
+    return model
+
+
+def seeing(what) -> nn.Module:
+    """A model that sees `what(images)`."""
+    model = vit()
+    forward = type(model).forward
+    parts = {"forward": lambda self, images: forward(self, what(images))}
+    model.__class__ = type("Seeing", (type(model),), parts)
+    return model
+
+
 # bug: (model, what the doctor must say and no more)
 OF_A_MODEL = {
+    "one MLP in two blocks": (with_one_mlp, {"shared blocks"}),
+    "tanh behind the head": (lambda: giving(torch.tanh), {"logits"}),
     "patch 16 on 32 px": (lambda: vit(patch_size=4), {"patch size"}),
     "no 1/sqrt(d)": (lambda: with_attention(scale=1.0), {"attention scale"}),
     "1/sqrt(D)": (lambda: with_attention(scale=16**-0.5), {"attention scale"}),
@@ -306,6 +323,21 @@ def evaluate_with(**normalisation):
     return lambda model: model.eval()(vl.normalize(pictures(1), **normalisation))
 
 
+def accuracy_along(axis: int, model: nn.Module) -> float:
+    """The share of right answers in batches of as many images as there are classes."""
+    model.eval()
+    order = torch.randperm(64, generator=torch.Generator().manual_seed(0))
+    hits = [
+        (model(x).argmax(axis) == y).float().mean()
+        for x, y in zip(
+            vl.normalize(pictures(1))[order].split(4),
+            LABELS[order].split(4),
+            strict=True,
+        )
+    ]
+    return float(torch.stack(hits).mean())
+
+
 OF_A_RUN = {
     "coupled weight decay": (
         {"recipe": vl.Recipe(optimizer="adam", weight_decay=0.05)},
@@ -356,11 +388,85 @@ OF_A_RUN = {
         },
         {"augmentation"},
     ),
+    "pictures changed in place": (
+        {"augment": lambda images: images.mul_(0.8)},
+        {"augmentation"},
+    ),
+    "argmax over the images": (
+        {"evaluate": lambda model: accuracy_along(0, model)},
+        {"evaluation"},
+    ),
     "crops of another size": (
         {"augment": lambda images: images[..., 1:7, 1:7]},
         {"augmentation"},
     ),
 }
+
+
+SHRUNK = {
+    "by choosing pixels": lambda x: (
+        F.interpolate(x, 16).repeat_interleave(2, 2).repeat_interleave(2, 3)
+    ),
+    "by means": lambda x: vl.controls.only_means(x, 4),
+}
+
+
+@pytest.mark.parametrize("way", SHRUNK)
+def test_a_picture_that_is_shrunk_inside_is_told(way):
+    model, images, labels = preset("laptop")
+    assert vl.doctor(model, images, labels) == []
+    shrink = SHRUNK[way]
+    model.__class__ = type(
+        "Shrinks",
+        (type(model),),
+        {"forward": lambda self, x: vl.VisionTransformer.forward(self, shrink(x))},
+    )
+    assert names(vl.doctor(model, images, labels)) == {"reach"}
+
+
+def test_a_second_name_for_a_part_is_no_second_part():
+    model = vit()
+    model.encoder = model.blocks
+    model.last = model.blocks[1].mlp
+    assert vl.doctor(model, IMAGES, LABELS) == []
+
+
+@pytest.mark.parametrize("way", ["share", "percent", "dict"])
+def test_an_accuracy_of_any_form_is_healthy(way):
+    forms = {
+        "share": lambda a: a,
+        "percent": lambda a: 100 * a,
+        "dict": lambda a: {"accuracy": a},
+    }
+    assert (
+        vl.doctor(
+            vit(),
+            IMAGES,
+            LABELS,
+            evaluate=lambda model: forms[way](accuracy_along(1, model)),
+        )
+        == []
+    )
+
+
+def test_a_loss_is_not_taken_for_an_accuracy():
+    x, y = vl.normalize(pictures(1)), LABELS
+    assert (
+        vl.doctor(
+            vit(),
+            IMAGES,
+            LABELS,
+            evaluate=lambda model: F.cross_entropy(model.eval()(x), y).item(),
+        )
+        == []
+    )
+
+
+def test_negatives_of_half_the_pictures_are_not_turned():
+    def half_negative(images):
+        return torch.where(torch.rand(len(images), 1, 1, 1) < 0.5, 1 - images, images)
+
+    assert vl.doctor(vit(), IMAGES, LABELS, augment=half_negative) == []
 
 
 @pytest.mark.sampled(4)

@@ -466,19 +466,9 @@ WRONG = r"""
         a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, plain, P)), P)
         b = vl.patchify(vl.normalize(images), P)
         return explained(a.flatten(0, 1), b.flatten(0, 1)), explained(a[~mask], b[~mask])
-18.a: rows and columns change places -> d rows and columns are exchanged: patches
-    def on_a_line(rows, cols, axis):
-        i = torch.arange(rows * cols)
-        line = i % cols if axis == "row" else i // cols
-        return (line[:, None] == line).float()
-18.a: scores, minus infinity elsewhere -> h 432 of 576 numbers are nan or inf:
-    def on_a_line(rows, cols, axis):
-        i = torch.arange(rows * cols)
-        line = i // cols if axis == "row" else i % cols
-        return torch.zeros(rows * cols, rows * cols).masked_fill(line[:, None] != line, -torch.inf)
-18.b paths: both ways round the corner -> d columns come after rows: the other
+18.a paths: both ways round the corner -> d columns come after rows: the other
     2
-18.c: classes never met are left out -> h a class that is named and never there
+18.b: classes never met are left out -> h a class that is named and never there
     def my_miou(answers, target, K):
         scores = []
         for k in range(K):
@@ -706,12 +696,7 @@ RIGHT = r"""
             p, q = a[some], b[some]
             out.append(1 - ((p - q) ** 2).sum() / ((q - q.mean(0)) ** 2).sum())
         return out
-18.a: Kronecker products
-    def on_a_line(rows, cols, axis):
-        if axis == "row":
-            return np.kron(np.eye(rows), np.ones((cols, cols)))
-        return np.kron(np.ones((rows, rows)), np.eye(cols))
-18.c: counts
+18.b: counts
     def my_miou(answers, target, K):
         table = torch.bincount(K * target.flatten() + answers.flatten(), minlength=K * K).view(K, K)
         union = table.sum(0) + table.sum(1) - table.diag()

@@ -415,8 +415,12 @@ def slips(x):
             lambda x: x / 2,
             "not yet: for (tensor (2, 2)) an error should be raised, and none is",
         ),
-        (lambda x: [x / 2][len(x) < 3], "right"),
-        (slips, "not yet: NameError at `return x / 2 if len(x) == 3 else unknown"),
+        (half, "right"),
+        (
+            lambda x: [x / 2][len(x) < 3],
+            "a ValueError should be raised, on purpose; here IndexError comes up",
+        ),
+        (slips, "a ValueError should be raised, on purpose; here NameError comes up"),
         (raises, "not yet: KeyError at `raise KeyError("),
         (
             lambda x: x[:2] / 2 if len(x) == 3 else half(x),
@@ -431,6 +435,15 @@ def test_an_error_is_right_only_where_one_is_declared(answer, words):
         RuntimeError, match="own solution raises ValueError: too short; restart"
     ):
         judge(Exercise(half, [], [], inputs=TASK.inputs), answer)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_no_excuse_for_what_is_a_little_off(dtype):
+    entry = Exercise(lambda: torch.linspace(0.1, 1, 7), [])
+    right = entry.value.to(dtype)
+    assert said(entry, right) == "right"
+    off = (entry.value * 1.015).to(dtype)
+    assert "half precision has three digits" in said(entry, off)
 
 
 def test_a_sentence_is_told_of_the_case_that_is_wrong():

@@ -36,7 +36,8 @@ embeddings.patch_embedding.weight transformer.resblocks.0.ln_1.bias head.probe h
 head.attention.out_proj.bias head.layernorm.bias head.mlp.fc1.bias blocks.0.attn.in_proj_bias
 blocks.0.self_attn.q_proj.bias blocks.0.attn.q_bias blocks.0.self_attn.out_proj.bias
 blocks.0.mlp.c_fc.bias blocks.0.mlp.w3.bias blocks.0.mlp.w1.bias blocks.0.mlp.up_proj.bias
-blocks.0.mlp.fc1.SCB
+blocks.0.mlp.fc1.SCB blocks.0.attn.lambda_q1 blocks.0.attn.gating_param blocks.0.attns.1.qkv.bias
+embeds.proj.bias text_embeddings.word_embeddings.weight embeddings.detection_tokens blocks.0.message_fc.bias
 blocks.0.gamma_1 ln_pre.bias ln_post.bias cls_classifier.bias distillation_classifier.bias""".split()
 HOSTILE = "<img src=x onerror=alert(1)>"
 ROWS = """(async () => {

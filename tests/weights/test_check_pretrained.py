@@ -370,11 +370,15 @@ def refused(capsys, *words) -> str:
     ("key", "value", "message"),
     [
         ("cls_token", None, "26 positions are not those of a square grid"),
-        ("pos_embed", None, "the weights do not tell positions; take"),
+        (
+            "pos_embed",
+            None,
+            "expected weights that tell positions, got blocks.0.attn.proj.bias",
+        ),
         (
             "pos_embed",
             torch.zeros(1, 30, 24),
-            "30 positions are not those of a square grid; resample",
+            "30 positions are not those of a square grid; of a plain ViT, tell its size",
         ),
         (
             "patch_embed.proj.weight",
@@ -410,7 +414,10 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
             "weights --assume act=tanh",
             "act must be one of gelu, gelu_tanh, quick_gelu, silu, relu; got",
         ),
-        ("weights --assume mean_std=cifar", "one of half, imagenet, clip; got 'cifar'"),
+        (
+            "weights --assume mean_std=cifar",
+            "one of half, none, imagenet, clip; got 'cifar'",
+        ),
         ("cifar10-plain", "cifar10-plain is a model of this book; python -m vitlib"),
         ("weights --image nothing.jpg", "no file nothing.jpg"),
         ("weights --image names.txt", "names.txt is of no kind that is read"),

@@ -575,22 +575,22 @@ HEADS = "to keep the model's own head"
         (
             lambda s: {},
             {},
-            r"one ViT under the names of torchvision, .*, got no tensors \(\); give",
+            r"one ViT under the names of torchvision, .*, got no tensors \(\); rename",
         ),
         (
             lambda s: {"weights": list(s)},
             {},
-            r"got no tensors \(weights\); give one model's state_dict",
+            r"got no tensors \(weights\); rename the parts if",
         ),
         (
             lambda s: {"x": torch.zeros(1), "epoch": 3},
             {},
-            "the names of torchvision, .* got x; give one",
+            "the names of torchvision, .* got x; rename the parts if it is a plain ViT",
         ),
         (
             lambda s: {"a": s, "b": s},
             {},
-            "expected the weights of one ViT .*, got a., b.; give one",
+            "expected the weights of one ViT .*, got 2 rows of blocks, behind 'a.', 'b.'; give one",
         ),
     ],
 )
@@ -611,12 +611,24 @@ PARTS = {
     "a norm behind the patches": "patch_embed.norm.weight",
     "a ResNet before the patches": "patch_embed.backbone.conv1.weight",
     "low-rank additions": "blocks.0.attn.qkv.lora_A.default.weight",
+    "attention that subtracts": "blocks.0.attn.lambda_q1",
+    "places that gate attention": "blocks.0.attn.gating_param blocks.0.attn.pos_proj.weight",
+    "parts side by side": "blocks.0.attns.1.norm.weight blocks.0.in_proj.weight",
+    "patches of any size": "embeds.proj.weight",
+    "words among the patches": "text_embeddings.word_embeddings.weight",
+    "tokens that find boxes": "embeddings.detection_tokens",
+    "messages between the pictures": "blocks.0.message_fc.weight",
 }
 TOGETHER = {
     "scales or biases as BEiT, EVA": {"blocks.0.gamma_1": 1},
     "scales or biases as BEiT": {"blocks.0.attn.q_bias": 1, "reg_token": 1},
     "a question behind CLIP's norms": {"norm_pre.weight": 1, "attn_pool.latent": 1},
     "norms without a bias": {"blocks.0.norm1.bias": 0},
+    "norms behind attention and MLP": {
+        "cls_token": 0,
+        "blocks.0.attn.qkv.bias": 0,
+        "fc_norm.weight": 1,
+    },
 }
 
 

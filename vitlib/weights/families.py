@@ -13,11 +13,12 @@ from torch import Tensor
 from vitlib.checks import as_pair, check_choice
 from vitlib.config import CHOICES, ViTConfig
 from vitlib.weights.files import LISTS
-from vitlib.weights.names import Weights
+from vitlib.weights.names import Weights, some
 
 # how others normalise their pictures: mean and deviation of red, green and blue in [0, 1]
 MEAN_STD = {
     "half": (0.5, 0.5),
+    "none": (0.0, 1.0),
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "clip": (
         (0.48145466, 0.4578275, 0.40821073),
@@ -153,7 +154,7 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
         for family, (pattern, fields) in FAMILIES.items()
         if re.search(pattern, found.text)
     )
-    shaped = _shaped(state, told.get("img_size"))
+    shaped = _shaped(state, said.get("img_size", told.get("img_size")))
     width = shaped["embed_dim"]
     if shaped["mlp"] == "gated":  # whatever its config.json says
         told.pop("act", None)
@@ -193,8 +194,12 @@ def _shaped(state: Mapping[str, Tensor], told: Any) -> dict[str, Any]:
     if "pos_embed" not in state and "reg_token" not in state:
         lacking.append("positions")
     if lacking:
+        words = ", ".join(
+            "the MLP's width" if one == "hidden_dim" else one for one in lacking
+        )
+        first = some(key for key in state if not re.match(r"blocks\.[1-9]", key))
         raise ValueError(
-            f"the weights do not tell {', '.join(lacking)}; take those of a whole, plain ViT; {LISTS}"
+            f"expected weights that tell {words}, got {first}: a part of a ViT, or another kind of model; {LISTS}"
         )
     width, hidden = sizes["embed_dim"], sizes.pop("hidden_dim")
     ratio = hidden / width
@@ -245,7 +250,7 @@ def _side(count: int, cls: bool) -> int:
     for patches in (count - 1, count) if cls else (count,):
         if patches and math.isqrt(patches) ** 2 == patches:
             return math.isqrt(patches)
-    fix = "resample them before, or pass a model of its size and old_grid to vl.load_weights"
+    fix = "of a plain ViT, tell its size (img_size, a list of two); models of poses, boxes and sound are not read"
     raise ValueError(f"{count} positions are not those of a square grid; {fix}")
 
 

@@ -144,7 +144,9 @@ def _read(path: Path) -> Any:
         kind = "a safetensors file" if is_safe else "a PyTorch file"
         why = textwrap.shorten(repr(error), 200)
         said = f"{path} begins as {kind} and cannot be read without running code that it holds, or is damaged"
-        raise ValueError(f"{said} ({why}); fetch it again") from error
+        raise ValueError(
+            f"{said} ({why}); fetch it again, or take the weights that PyTorch or safetensors wrote"
+        ) from error
     if is_program:
         fix = "torch.save(torch.jit.load(FILE).state_dict(), NEW) takes its weights"
         raise ValueError(f"{path} is a program (TorchScript); {fix}")
@@ -191,6 +193,13 @@ def not_weights(start: bytes) -> str:
     return f"of no kind that is read, it begins with {start[:8]!r}; {LISTS}"
 
 
+def name_beside(path: str | Path) -> str:
+    """What a config.json beside a file calls its model, or ""."""
+    file = find_weights(path).with_name("config.json")
+    told = read_json(file, "move it away") if file.is_file() else {}
+    return printable(str(told.get("architecture") or told.get("model_type") or ""))
+
+
 def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
     """Hugging Face's config.json and preprocessor_config.json beside a file; {} if of a model of another width."""
     told: dict[str, Any] = {}
@@ -199,7 +208,7 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
         if (file := place.with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
     # of CLIP or SigLIP, whole; of an encoder and a decoder
-    for tower in ("vision_config", "encoder"):
+    for tower in ("vision_config", "encoder", "backbone_config"):
         if isinstance(told.get(tower), dict):
             told |= told[tower]
     if (file := place.with_name("open_clip_config.json")).is_file():

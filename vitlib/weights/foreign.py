@@ -18,7 +18,7 @@ from vitlib.model.posembed import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_finite
 from vitlib.weights.families import Found, family_of, sizes_of
-from vitlib.weights.files import beside, read_weights
+from vitlib.weights.files import LISTS, beside, name_beside, read_weights
 from vitlib.weights.names import HEAD, Weights, check_parts, find_vit, some
 
 __all__ = ["convert_state_dict", "load_weights"]
@@ -76,12 +76,19 @@ def load_weights(
 
 def open_vit(path: str | Path, **said: Any) -> tuple[VisionTransformer, Found, Weights]:
     """The ViT in a file of others, for pictures of `normalize` with its defaults; what it is; how it lay there."""
-    found = find_vit(read_weights(path))
-    check_parts([*found.state, *found.beside], found.library)
-    width = sizes_of(found.state).get("embed_dim")
-    what = family_of(found, beside(path, width), **said)
-    model = VisionTransformer(what.config).eval()
-    _load(model, found, bool(what.config.num_classes), None, what.mean, what.std)
+    weights = read_weights(path)
+    try:
+        found = find_vit(weights)
+        check_parts([*found.state, *found.beside], found.library)
+        width = sizes_of(found.state).get("embed_dim")
+        what = family_of(found, beside(path, width), **said)
+        model = VisionTransformer(what.config).eval()
+        head = bool(what.config.num_classes)
+        _load(model, found, head, None, what.mean, what.std, made_for_it=True)
+    except ValueError as error:
+        if (name := name_beside(path)) and name not in str(error):
+            raise ValueError(f"{error}; config.json calls it {name}") from error
+        raise
     return model, what, found
 
 
@@ -92,8 +99,9 @@ def _load(
     old_grid: tuple[int, int] | None,
     mean: Any,
     std: Any,
+    made_for_it: bool = False,
 ) -> None:
-    """Put what was found into a model, if all of it fits."""
+    """Put what was found into a model, the reader's or one that was made for it, if all of it fits."""
     own = model.state_dict()
     if any(value.is_meta for value in own.values()):
         raise ValueError(
@@ -117,7 +125,7 @@ def _load(
     state = {
         key: value for key, value in own.items() if key == "pos_embed.extent"
     } | state
-    _check_fit(state, own, model.cfg.num_heads, found)
+    _check_fit(state, own, model.cfg.num_heads, found, made_for_it)
     if (mean, std) != (0.5, 0.5):
         state |= _fold(state, model.cfg, mean, std)
     check_finite(
@@ -178,7 +186,11 @@ def fold_scales(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _check_fit(
-    state: dict[str, Tensor], own: dict[str, Tensor], num_heads: int, found: Weights
+    state: dict[str, Tensor],
+    own: dict[str, Tensor],
+    num_heads: int,
+    found: Weights,
+    made_for_it: bool,
 ) -> None:
     """Refuse weights that are not those of the model, and say which."""
     theirs = sizes_of(state) | {"num_heads": found.num_heads or num_heads}
@@ -204,6 +216,10 @@ def _check_fit(
             ("of another shape", shapes),
         ):
             problems += [f"{what}: {some(names)}"] if names else []
+    if problems and made_for_it:
+        raise ValueError(
+            f"the weights ({found.library}) are not those of one plain ViT: {'; '.join(problems)}; {LISTS}"
+        )
     if problems:
         text, fix = "; ".join(problems), "make the model with the sizes of the weights"
         fix += ", rename what only has another name" * ("left over" in text)

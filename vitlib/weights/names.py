@@ -67,6 +67,13 @@ ABSENT = {
     r"\b((attn|mlp)\.|[qk]_)norm\.": "norms inside attention or MLP (qk-norm; BEiT-3, EVA-02)",
     r"^(patch_embed\.norm|norm_patches)\.": "a norm behind the patches (AIMv2)",
     r"\b(patch_embed\.backbone|conv_root)\b": "a ResNet before the patches (hybrid)",
+    r"\blambda_[qk]\d": "attention that subtracts (differential attention)",
+    r"\b(gating_param|pos_proj)\b": "places that gate attention (ConViT)",
+    r"\b(attns|ffns)\.\d|^blocks\.\d+\.in_proj\.": "parts side by side in a block (parallel blocks)",
+    r"^embeds\.": "patches of any size and number (NaFlexViT)",
+    r"\btext_embeddings\b": "words among the patches (ViLT)",
+    r"\bdetection_tokens\b": "tokens that find boxes (YOLOS)",
+    r"\bmessage_(token|fc|ln|attn)\b": "messages between the pictures of a film (X-CLIP)",
     r"\bMAPHead_0\b": "pooling by attention under Flax's names (big_vision's SigLIP)",
     r"\b(pooler\.layernorm)\.": "a norm behind the pooling under BEiT's names",
     r"\.(SCB|absmax|quant_map|qweight|qzeros|_packed_params)\b|\.quant_state\.": (
@@ -88,6 +95,9 @@ ODD = {
     ),
     r"^(?=.* norm_pre\.weight )(?=.* attn_pool\.latent )": (
         "a question behind CLIP's norms (PE)"
+    ),
+    r"^(?=.* library:timm )(?=.* fc_norm\.weight )(?!.* (cls_token|blocks\.0\.attn\.qkv\.bias|reg_token) )": (
+        "norms behind attention and MLP, most likely (timm's rpn)"
     ),
     r"^(?=.* blocks\.0\.norm1\.weight )(?!.* blocks\.0\.norm1\.bias )": (
         "norms without a bias (RMSNorm: AIMv2)"
@@ -121,10 +131,17 @@ class Weights(NamedTuple):
 def find_vit(state: Any) -> Weights:
     """The one ViT in a state dict or a checkpoint, wherever it lies there."""
     if not isinstance(state, Mapping):
-        module = type(state).__module__.partition(".")[0]
-        raise ValueError(
-            f"expected names and tensors, got a {type(state).__name__} of {module}; take its state_dict()"
+        kind, module = type(state).__name__, type(state).__module__.partition(".")[0]
+        is_plain = isinstance(state, Tensor | np.ndarray) or module in (
+            "builtins",
+            "argparse",
         )
+        fix = (
+            "that is no model; save its state_dict()"
+            if is_plain
+            else "take its state_dict()"
+        )
+        raise ValueError(f"expected names and tensors, got a {kind} of {module}; {fix}")
     arrays = list(_arrays(state))
     library, (place, prefix) = _find_place(arrays, state)
     inside, outside, twice = {}, [], []
@@ -191,13 +208,16 @@ def _find_place(arrays: list, state: Mapping) -> tuple[str, tuple[str, str]]:
     places = {place for place in places if CHOSEN.search("".join(place))} or places
     if len(places) != 1:
         check_parts(names := [name for _, name, _ in arrays])
-        got = (
-            some(map("".join, places) if places else names)
-            or f"no tensors ({some(state)})"
-        )
         wanted = f"the weights of one ViT under the names of {', '.join(LIBRARIES)}"
+        if places:
+            where = some(repr("".join(place)) for place in places)
+            raise ValueError(
+                f"expected {wanted}, got {len(places)} rows of blocks, behind {where}; give one model's state_dict(), "
+                f"if it is not a model of several branches or stages; {LISTS}"
+            )
+        got = some(names) or f"no tensors ({some(state)})"
         raise ValueError(
-            f"expected {wanted}, got {got}; give one model's state_dict(), renamed if need be; {LISTS}"
+            f"expected {wanted}, got {got}; rename the parts if it is a plain ViT; {LISTS}"
         )
     return library, places.pop()
 

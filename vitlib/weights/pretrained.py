@@ -23,7 +23,14 @@ from vitlib.files import as_json, printable, read_json, write_atomic
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import MODELS, VisionTransformer, build_model
 from vitlib.tensors import check_finite
-from vitlib.weights.files import IN_FOLDERS, INDEX, INDEXES, READ, find_weights
+from vitlib.weights.files import (
+    IN_FOLDERS,
+    INDEX,
+    INDEXES,
+    READ,
+    find_weights,
+    name_beside,
+)
 from vitlib.weights.foreign import open_vit
 from vitlib.weights.names import some
 
@@ -50,14 +57,14 @@ def load_pretrained(
             or the file, or the folder, of a ViT's weights under the names that `load_weights` knows.
         folder: Where `<name>.safetensors` and `<name>.json` lie; by default inside the package.
         **assume: What no file tells of others' weights: num_heads, act, norm_eps, global_pool, img_size, mean_std
-            ("half", "imagenet", "clip"). What is neither said here nor in a config.json beside is taken as is usual in
-            its family, and is listed in the card.
+            ("half", "none", "imagenet", "clip"). What is neither said here nor in a config.json beside is taken as is
+            usual in its family, and is listed in the card.
 
     Returns:
         The model in float32 and evaluation mode, and the card: command, data set, hardware, recipe, curves and final
-        metrics of the run that made it; of others' weights "library", "family", "mean", "std", "assumed", and
-        whether the head "projects" into what pictures and words share (CLIP's), and so names no classes. The model
-        takes `normalize`'s default images: others' mean and deviation are in its patch embedding.
+        metrics of the run that made it; of others' weights "library", "family", what JSON beside "called" it, "mean",
+        "std", "assumed", and whether the head "projects" into what pictures and words share (CLIP's), and so names no
+        classes. The model takes `normalize`'s default images: others' mean and deviation are in its patch embedding.
 
     Raises:
         ValueError: If there is no such model, a file is damaged or does not fit its card, or it holds a part that no
@@ -145,6 +152,7 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
         "config": asdict(what.config),
         "library": found.library,
         "family": what.family,
+        "called": name_beside(path),
         "mean": what.mean,
         "std": what.std,
         "assumed": what.assumed,

@@ -29,7 +29,7 @@ from vitlib.weights.files import (
     find_weights,
     shards_of,
 )
-from vitlib.weights.names import ABSENT, LIBRARIES, ODD
+from vitlib.weights.names import ABSENT, LIBRARIES, ODD, some
 from vitlib.weights.pretrained import (
     is_others,
     list_pretrained,
@@ -140,13 +140,18 @@ def look(thing: str | Path, **assume: object) -> Look:
     for kind in kinds:
         if found := kind(path):
             return found
-    inside = [file.parent for name in IN_FOLDERS for file in path.rglob(name)]
-    if inside:
+    usual = [file.parent for name in IN_FOLDERS for file in path.rglob(name)]
+    if inside := usual or [file for file in path.rglob("*") if _holds_weights(file)]:
         return Look(
-            [f"{printable(path.name)}: weights in {len(inside)} of its folders"],
+            [f"{printable(path.name)}: weights in {len(inside)} places in it"],
             f"{_RUN} look {_quoted(sorted(inside)[-1])}",
         )
     raise ValueError(f"{thing} holds no weights, pictures, run or notebooks; {LISTS}")
+
+
+def _holds_weights(file: Path) -> bool:
+    """By its name, as trainers call their checkpoints."""
+    return file.is_file() and f".{file.name}".endswith((*READ, ".pth.tar"))
 
 
 def _weights(path: Path, assume: dict) -> Look:
@@ -157,6 +162,10 @@ def _weights(path: Path, assume: dict) -> Look:
     lines = described(card)
     if card["ignored"]:
         lines.append(f"ignored: {card['ignored']}")
+    around = [file.name for file in files[0].parent.iterdir() if _holds_weights(file)]
+    others = sorted({*around} - {file.name for file in files})
+    if path.is_dir() and others:
+        lines.append(f"beside it, and not looked at: {printable(some(others))}")
     config = files[0].with_name("config.json")
     if config.is_file() and not beside(path, model.cfg.embed_dim):
         lines.append("config.json beside it is another model's, and is not read")

@@ -47,6 +47,7 @@ def described(card: dict) -> list[str]:
     words = "numbers shared with words" if card["projects"] else "classes"
     shape.append(f"{cfg.num_classes:,} {words}" if cfg.num_classes else "no head")
     name = f"{printable(card['name'])}: {card['family']}, by the names of {card['library']}"
+    name += f" ({card['called']} in its JSON)" if card.get("called") else ""
     run = f"read at {READS[cfg.global_pool]}; run with {cfg.act}, epsilon {cfg.norm_eps:g}"
     way = f"mean {_numbers(card['mean'])}, deviation {_numbers(card['std'])}"
     return [f"{name}: {', '.join(shape)}", f"{run}, {way}", assumptions(card)]

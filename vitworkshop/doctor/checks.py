@@ -484,6 +484,7 @@ OF_THE_MODEL: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     ),
     *(independence, eval_mode, attention, patch_size, patch_order, reading, hooks),
     *(
+        structure.sharing,
         structure.registration,
         structure.starts,
         structure.residuals,

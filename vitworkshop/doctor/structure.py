@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +18,33 @@ from vitworkshop.doctor.case import Case, Finding, drops, output_of, record_call
 USUAL = frozenset(vars(nn.Module()))  # what every module has
 
 
+def sharing(case: Case) -> Iterator[Finding]:
+    """`[block] * depth` is one block, depth times. A second name alone does no harm, nor does a second call."""
+    names: dict[nn.Module, list[str]] = {}
+    for name, module in case.model.named_modules(remove_duplicate=False):
+        names.setdefault(module, []).append(name)
+    calls: Counter[nn.Module] = Counter()
+    handles = [
+        module.register_forward_pre_hook(lambda module, _: calls.update([module]))
+        for module, own in names.items()
+        if len(own) > 1 and any(True for _ in module.parameters())
+    ]
+    output_of(case.model, case.images[:2])
+    for handle in handles:
+        handle.remove()
+    # what holds another comes before it
+    if shared := [names[module] for module in names if calls[module] > 1]:
+        first, second, *more = shared[0]
+        says = (
+            f"{second} is {first} once more"
+            + f", and so are {len(more)} others" * bool(more)
+        )
+        fix = "make each anew: ModuleList(Block() for _ in range(depth))"
+        yield Finding("shared blocks", says, fix)
+
+
 def registration(case: Case) -> Iterator[Finding]:
-    """`[block] * depth` is one block, depth times; what is in a plain list is not among the parameters.
+    """What is in a plain list is not among the parameters.
 
     Nor is a plain tensor. One that was computed (sines, a mask) does no harm; one of random numbers, or of tokens that
     are all one number, was to be learned.
@@ -26,20 +52,6 @@ def registration(case: Case) -> Iterator[Finding]:
     owned = {*case.model.modules(), *case.model.parameters()}
     modules, tensors = [], {}
     for name, module in case.model.named_modules():
-        parts = [
-            part
-            for part in module._modules.values()
-            if part and any(True for _ in part.parameters())
-        ]
-        if isinstance(module, (nn.ModuleList, nn.Sequential)) and len(set(parts)) < len(
-            parts
-        ):
-            says = f"{name} has {len(parts)} members, of which {len(set(parts))} differ"
-            yield Finding(
-                "shared blocks",
-                says,
-                "make each anew: ModuleList(Block() for _ in range(depth))",
-            )
         unsaved = {
             key: module._buffers[key] for key in module._non_persistent_buffers_set
         }
@@ -226,6 +238,13 @@ def reach(case: Case) -> Iterator[Finding]:
         )
     ).sum()
     pixels = _gradient(answer, images).abs().sum((0, 1))  # (H, W)
+    if min(pixels.shape) > 8 and (share := _seen(pixels)) < 0.75:
+        says = (
+            f"the answer can change with {share:.0%} of the pixels, or of their means"
+        )
+        yield Finding(
+            "reach", says, "let the model see pictures at the size that they have"
+        )
     parts = F.avg_pool2d(
         pixels[None], case.patch_size or max(1, min(pixels.shape) // 8)
     )
@@ -250,6 +269,19 @@ def reach(case: Case) -> Iterator[Finding]:
     ):
         says = f"the answer is read from the tokens of {part} of {total} patches"
         yield Finding("reading", says, "read CLS, x[:, 0], or the mean of all patches")
+
+
+def _seen(pixels: Tensor) -> float:
+    """How many numbers make up the pixels' parts in the answer, (H, W), of as many as there could be.
+
+    A picture that is shrunk by choosing pixels leaves others without a part, by averaging it gives neighbours the same.
+    """
+    alike = [
+        (pixels[n:, m:] - pixels[: len(pixels) - n, : pixels.shape[1] - m]).abs()
+        <= 1e-5 * pixels.max()
+        for n, m in ((1, 0), (0, 1))
+    ]
+    return min(1 - each.float().mean().item() for each in alike)
 
 
 def looks(case: Case) -> Iterator[Finding]:
@@ -310,7 +342,13 @@ def answers(case: Case) -> Iterator[Finding]:
         [output_of(model, case.images) for model in (case.model, case.fitted)]
     )
     fix = "leave out what is behind the head: F.cross_entropy has its own softmax"
-    if logits.min() < 0 or not logits.std(0).any():
+    if not logits.std(0).any():
+        return
+    if (least := _least_loss(case, logits.shape[1])) > 0.1:
+        says = f"however large the head's weights are, the loss cannot fall below {least:.2f}"
+        yield Finding("logits", says, fix)
+        return
+    if logits.min() < 0:
         return
     if ((logits.sum(1) - 1).abs() < 1e-4).all():
         yield Finding("logits", "they sum to one", fix)
@@ -320,6 +358,17 @@ def answers(case: Case) -> Iterator[Finding]:
             f"{zeros:.0%} of them are 0, none is below, the largest is {logits.max():.2g}",
             fix,
         )
+
+
+def _least_loss(case: Case, K: int) -> float:
+    """What is left of the loss of logits that are bounded, by tanh or as cosines; 0 if they are not."""
+    model = copy.deepcopy(case.fitted)
+    for p in (heads := [p for p in model.parameters() if p.ndim == 2 and K in p.shape]):
+        p.data *= 1e4
+    if not heads:
+        return 0.0
+    bound = output_of(model, case.images).abs().max().item()
+    return math.log1p((K - 1) * math.exp(-2 * bound))
 
 
 def dropout(case: Case) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from vitworkshop.exercises.language import Said
 LIMIT = 5.0  # seconds of computing for all calls of a check, whatever else keeps the machine busy
 PATIENCE = 120.0  # seconds by the clock, for what sleeps or waits
 TICK = 0.05  # seconds between two looks at the time
-ROUGH = 0.02  # of the largest number, for answers in half precision
+ROUGH = 5e-3  # of the largest number, for answers in half precision
 
 
 class TooLong(BaseException):

@@ -109,6 +109,11 @@ EXERCISES["03.b"] = Exercise(
             "(t := table - table.mean(0)) / t.norm(",
             "the mean is subtracted; here it is not asked for",
         ),
+        (
+            "table / table.norm(",
+            "(t := table - table.mean(1, keepdim=True)) / t.norm(",
+            "the mean of each row is subtracted, as in a correlation; here it is not asked for",
+        ),
     ],
     hints=[
         "All scalar products of rows at once are one matrix product.",

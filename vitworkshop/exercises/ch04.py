@@ -276,7 +276,12 @@ def corner(table, new, old):
     return torch.cat([out[:, :-1], out[:, -1:] + table[:, :1]], 1)
 
 
+def line(table, new, old):
+    return F.interpolate(table.mT, 1 + new[0] * new[1]).mT
+
+
 WHAT = {
+    "line": Said("one that resamples the whole table as one line"),
     "late": Said("the one that takes CLS for patch 0"),
     "leaky": Said("one that adds a little of CLS to every patch"),
     "zeroed": Said("one that sets CLS to zero"),
@@ -287,7 +292,7 @@ WHAT = {
 def keeps_cls(function):
     probe = torch.zeros(1, 65, 4)
     probe[:, 0] = 1
-    out = function(probe, (6, 10), (8, 8))
+    out = function(probe, (9, 12), (8, 8))
     return bool((out[:, 0] == 1).all() and (out[:, 1:] == 0).all())
 
 
@@ -300,7 +305,8 @@ def judged(arguments, got, want):
 EXERCISES["04.3"] = Exercise(
     keeps_cls,
     inputs=lambda: [
-        (f,) for f in (vl.resample_pos_embed, nearest, late, leaky, zeroed, corner)
+        (f,)
+        for f in (vl.resample_pos_embed, nearest, late, leaky, zeroed, corner, line)
     ],
     mistakes=[
         (
@@ -329,6 +335,16 @@ EXERCISES["04.3"] = Exercise(
             "it refuses every resampling: what must CLS hold at first, and what the patches?",
         ),
         (
+            "(9, 12)",
+            "(8, 8)",
+            "nothing is resampled at the old size: take a larger grid, where CLS may spread",
+        ),
+        (
+            "(9, 12)",
+            "(6, 10)",
+            "a smaller grid hides what spreads: take a larger one",
+        ),
+        (
             "(out[:, 1:] == 0).all()",
             "(out[:, 1] == 0).all()",
             "it looks at the first patch alone; CLS may leak into any",
@@ -346,7 +362,7 @@ EXERCISES["04.3"] = Exercise(
     ],
     others=[
         lambda function: (
-            (out := function(torch.eye(65)[None], (5, 9), (8, 8)))[0, 0].equal(
+            (out := function(torch.eye(65)[None], (10, 9), (8, 8)))[0, 0].equal(
                 torch.eye(65)[0]
             )
             and not out[0, 1:, 0].any()

@@ -450,6 +450,11 @@ EXERCISES["06.3"] = Exercise(
             "shorter.blocks = shorter.blocks[i:i + 1]",
             "only block i is left; leave it out, and keep the others",
         ),
+        (
+            "del shorter.blocks[i]",
+            "shorter.blocks[i] = nn.Identity()",
+            "a block is called with two things, and an Identity takes one: leave the block out",
+        ),
         ("shorter.blocks[i]", "shorter.blocks[i - 1]", "blocks are counted from 0"),
         ("shorter.blocks[i]", "shorter.blocks[i + 1]", "this is the block after it"),
         (

@@ -81,6 +81,11 @@ EXERCISES["09.a"] = Exercise(
             "this takes the likeliest class, right or wrong; the label's is asked for",
         ),
         (
+            "log_p[torch.arange(len(labels)), labels]",
+            "log_p[:, labels]",
+            "this takes the columns of all labels for every image: pair each row with its own label",
+        ),
+        (
             "labels].mean()",
             "labels].mean() / math.log(2)",
             "in bits; the natural logarithm is asked for",

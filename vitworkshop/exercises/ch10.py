@@ -74,6 +74,16 @@ EXERCISES["10.a"] = Exercise(
             "it climbs; the cosine has a plus",
         ),
         ("math.cos(math.pi * t)", "math.cos(t)", "the cosine wants π t"),
+        (
+            "math.cos(math.pi * t)",
+            "math.cos(180 * t)",
+            "these are degrees; the cosine wants π t",
+        ),
+        (
+            "(step - warmup) / (total - warmup)",
+            "(step - warmup) / (total - 1 - warmup)",
+            "t is 1 after the last step, not in it: divide by all steps after the warm-up",
+        ),
     ],
     hints=[
         "Two cases: before and after the warm-up.",

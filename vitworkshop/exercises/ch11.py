@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from vitworkshop.exercises.engine import Exercise
@@ -53,6 +54,11 @@ EXERCISES["11.a"] = Exercise(
             "side, jump = 1, 1",
             "side, jump = 0, 1",
             "without any layer a place sees itself: it begins with 1",
+        ),
+        (
+            "return side",
+            "return sum(kernel for kernel, _ in layers)",
+            "these are the kernels added up: each adds k − 1 places, as far apart as the strides before say",
         ),
         (
             "in layers",
@@ -410,4 +416,47 @@ EXERCISES["11.4"] = Exercise(
         "The difference of the two means, without its sign, at its largest.",
     ],
     others=[("net(x).mean((2, 3))", "net(x).flatten(2).mean(-1)"), (".item()", "")],
+)
+
+
+def neighbour(rows, cols, down, right):
+    places = torch.arange(rows * cols).view(rows, cols)
+    target = places.roll((-down, -right), (0, 1)).flatten()
+    return F.one_hot(target, rows * cols).float()
+
+
+EXERCISES["11.5"] = Exercise(
+    neighbour,
+    inputs=lambda: [(4, 5, -1, 0), (5, 3, 0, 1), (4, 6, 1, -1), (3, 4, 0, 0)],
+    mistakes=[
+        (
+            "(-down, -right)",
+            "(down, right)",
+            "this head reads the place on the other side",
+        ),
+        ("(0, 1)", "(1, 0)", "rows and columns are exchanged"),
+        ("(-down, -right)", "(-down, 0)", "it moves up and down only"),
+        ("(-down, -right)", "(0, -right)", "it moves left and right only"),
+        (
+            "rows * cols).float()",
+            "rows * cols).float() / 9",
+            "a row of attention weights sums to one",
+        ),
+        (
+            "places.roll((-down, -right), (0, 1)).flatten()",
+            "places.flatten().roll(-down * cols - right)",
+            "at the right edge it goes on in the next row",
+        ),
+    ],
+    hints=[
+        "Number the places in reading order, as a grid; `roll` goes around the edge.",
+        "Which place does place p read? Its row is one there, and zero elsewhere.",
+    ],
+    others=[
+        (
+            "F.one_hot(target, rows * cols).float()",
+            "torch.eye(rows * cols)[target]",
+        ),
+        (".float()", ".double()"),
+    ],
 )

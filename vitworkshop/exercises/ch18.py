@@ -9,71 +9,12 @@ from vitworkshop.exercises.engine import Exercise
 EXERCISES: dict[str, Exercise] = {}
 
 
-def on_a_line(rows, cols, axis):
-    place = torch.arange(rows * cols)
-    line = place // cols if axis == "row" else place % cols
-    return (line[:, None] == line).float()
-
-
-EXERCISES["18.a"] = Exercise(
-    on_a_line,
-    inputs=lambda: [(4, 6, "row"), (3, 5, "column"), (2, 4, "row")],
-    mistakes=[
-        (
-            'if axis == "row"',
-            'if axis == "column"',
-            "rows and columns are exchanged: patches come row by row",
-        ),
-        (
-            "place // cols",
-            "place // rows",
-            "a row has as many patches as there are columns: divide by that",
-        ),
-        (
-            "place % cols",
-            "place % rows",
-            "the column is the rest after dividing by the number of columns",
-        ),
-        (
-            'place // cols if axis == "row" else place % cols',
-            "place // cols",
-            "the axis is not used: these are rows always",
-        ),
-        (
-            "(line[:, None] == line)",
-            "(line[:, None] != line)",
-            "the other way round: 1 where two patches share a line",
-        ),
-        (
-            "(line[:, None] == line)",
-            "(line[:, None] == line) / cols",
-            "these are even weights; only yes or no is asked for",
-        ),
-        (
-            "(line[:, None] == line).float()",
-            "((line[:, None] == line).float() - torch.eye(rows * cols))",
-            "a patch is on its own line, too",
-        ),
-        (
-            "(line[:, None] == line)",
-            "((place[:, None] // cols == place // cols) | (place[:, None] % cols == place % cols))",
-            "rows and columns at once; the layer has one axis",
-        ),
-    ],
-    hints=[
-        "Number the patches in reading order: in which row is patch i, in which column?",
-        "Compare the list of lines with itself, as a column and as a row.",
-    ],
-    others=[("line[:, None] == line", "(line[:, None] - line) == 0")],
-)
-
-
 def reach():
     rows, cols = 4, 6
     return {"one": 100 * cols / (rows * cols), "two": 100, "paths": 1}
 
 
-EXERCISES["18.b"] = Exercise(
+EXERCISES["18.a"] = Exercise(
     reach,
     guess=True,
     tol=0.01,
@@ -133,7 +74,7 @@ def labels(n, rows, cols, K):
     return torch.where(torch.rand(n, rows, cols) < 0.6, target, other), target, K
 
 
-EXERCISES["18.c"] = Exercise(
+EXERCISES["18.b"] = Exercise(
     mean_iou,
     inputs=lambda: [labels(2, 6, 7, 5), labels(4, 5, 3, 4), labels(3, 8, 5, 7)],
     mistakes=[

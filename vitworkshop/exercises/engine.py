@@ -37,17 +37,6 @@ from vitworkshop.exercises.answers import (
 from vitworkshop.exercises.language import Said
 from vitworkshop.exercises.told import differ
 
-# errors that nobody raises to refuse what was given
-SLIPS = {
-    "NameError",
-    "UnboundLocalError",
-    "AttributeError",
-    "IndentationError",
-    "RecursionError",
-    "SystemExit",
-}
-SLIPS |= {"ImportError", "ModuleNotFoundError", "MemoryError"}
-
 
 @dataclass
 class Exercise:
@@ -196,8 +185,8 @@ def form(exercise: Exercise, answer: Any, want: Any) -> tuple[Any, Any]:
         or isinstance(said, torch.Tensor)
         and (said.is_complex() or said.dtype == torch.bool)
     )
-    made = exercise.run(said) if exercise.run and not odd else said
-    return raw, plain(made) if words(want, want) is None else words(made, want)
+    made = plain(exercise.run(said)) if exercise.run and not odd else said
+    return raw, made if words(want, want) is None else words(made, want)
 
 
 def fits(exercise: Exercise, raw: Any, got: Any, value: Any, want: Any) -> bool:
@@ -398,11 +387,11 @@ def judge_outcomes(exercise: Exercise, got: list[Outcome]) -> Verdict:
 
 
 def alike(got: Outcome, theirs: Outcome, want: Outcome, tol: float) -> bool:
-    """Whether two calls gave the same; where an error is right, any is that is no slip."""
+    """Whether two calls gave the same; where an error is right, one of its kind is, or an assert."""
     if bool(got.error) != bool(theirs.error):
         return False
     if want.error:
-        return got.error not in SLIPS
+        return got.error in (want.error, "AssertionError")
     if got.error:
         return (got.error, got.says) == (theirs.error, theirs.says)
     return same(got.value, theirs.value, tol)
@@ -416,9 +405,21 @@ def told(
         got[i],
         *(f"({', '.join(map(short, exercise.cases[n]))})" for n in (0, i)),
     )
+    if first.error and want[i].error:
+        return Verdict(
+            "error",
+            Said(
+                "for {arguments} a {wanted} should be raised, on purpose; here {error} comes up: {says}",
+                arguments=arguments,
+                wanted=want[i].error,
+                error=first.error,
+                says=first.says,
+            ),
+        )
     if first.error:
         if (
             first.error == "TypeError"
+            and not exercise.run
             and not first.where
             and "positional argument" in first.says
         ):

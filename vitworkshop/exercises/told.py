@@ -110,6 +110,10 @@ def differ(got: Any, want: Any, tol: float) -> Said:
         return Said(
             "expected {want}, got {got}", want=Said("one number"), got=kind(got)
         )
+    if got.dtype == torch.float32 and same(got.double(), want, 0.05):
+        return Said(
+            "close, but half precision has three digits at most: compute in float32"
+        )
     whole, got, want = not want.is_floating_point(), got.double(), want.double()
     if got.shape != want.shape:
         return of_shape(got, want, tol)
