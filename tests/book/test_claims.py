@@ -39,9 +39,15 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 HELD = {
     **{"02": 1, "03": 6, "04": 9, "06": 7, "07": 8, "09": 2, "10": 16},
     **{
+<<<<<<< HEAD
         "11": 16,
         "12": 5,
         "14": 4,
+=======
+        "11": 13,
+        "12": 3,
+        "14": 7,
+>>>>>>> 210d914a052c99c734efd4b4b20eb9d0d2d5894b
         "16": 10,
         "17": 5,
         "18": 2,
@@ -166,24 +172,29 @@ def pilot(variants: str) -> float:
     )
 
 
-def passes(explanation: str, what: str, *erasers: str) -> list[str]:
-    """Chapter 14's rule, for each model and eraser, against the best order that knows nothing."""
-    found, sign = [], {"deletion": -1, "insertion": 1}[what]
-    for kinds in result("faithfulness")["models"].values():
-        for eraser in set(erasers) & kinds.keys():
-            rows = {
-                name: row[what] for name, row in kinds[eraser]["explanations"].items()
-            }
-            best = max(
-                (rows[name] for name in BASELINES), key=lambda row: sign * row["mean"]
-            )
-            mine = rows[explanation]
-            gap = sign * (mine["mean"] - best["mean"])
-            error = math.hypot(mine["sd"], best["sd"]) / mine["n"] ** 0.5
-            found.append(
-                "passes" if gap > 2 * error else "fails" if gap < -2 * error else "open"
-            )
+def beside(explanation: str, test: str, kind: str) -> list[str]:
+    """Chapter 14's worst word, for each model, beside the "blind" orders or the "borrowed" maps."""
+    found, sign = [], 1 if test == "insertion" else -1
+    for of in result("faithfulness")["models"].values():
+        rows = of[test]["beside"][explanation] if test in of else {}
+        leads = [
+            sign * difference / se
+            for control, (difference, se) in rows.items()
+            if (control in {*BASELINES, "border"}) == (kind == "blind")
+        ]
+        if leads:
+            worst = min(leads)
+            found.append("passes" if worst > 2 else "fails" if worst < -2 else "open")
     return found
+
+
+def shares(explanation: str) -> list[float]:
+    """How much of its gain over a random order the mean of the borrowed maps has, too, for each model."""
+    rows = [
+        of["deletion"]["beside"][explanation]
+        for of in result("faithfulness")["models"].values()
+    ]
+    return [1 - row["borrowed"][0] / row["random"][0] for row in rows]
 
 
 def masked_steps(variant: str) -> int:
