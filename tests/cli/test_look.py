@@ -534,6 +534,13 @@ def test_of_several_models_a_head_beside_them_is_not_taken():
     assert "taken: momentum_backbone, not backbone" in text
 
 
+def test_a_projection_beside_open_clips_trunk_names_no_classes():
+    state = {f"visual.trunk.{key}": v for key, v in plain(num_classes=0).items()}
+    state["visual.head.proj.weight"] = torch.zeros(5, 64)
+    torch.save(state, "x.pt")
+    assert "5 numbers shared with words" in str(vl.look("x.pt"))
+
+
 def test_the_json_of_open_clip_tells_heads_and_activation():
     published("CLIP").rename("open_clip_model.safetensors")
     tower = {"width": 64, "head_width": 32}
