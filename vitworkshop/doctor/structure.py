@@ -238,7 +238,8 @@ def reach(case: Case) -> Iterator[Finding]:
         )
     ).sum()
     pixels = _gradient(answer, images).abs().sum((0, 1))  # (H, W)
-    if min(pixels.shape) > 8 and (share := _seen(pixels)) < 0.75:
+    is_large = min(pixels.shape) > 8 and pixels.any()  # and looked at: else see `input`
+    if is_large and (share := _seen(pixels)) < 0.75:
         says = (
             f"the answer can change with {share:.0%} of the pixels, or of their means"
         )
