@@ -263,7 +263,7 @@ GROUNDS = (
 )
 def test_an_item_to_take_says_what_it_rests_on(path):
     (text,) = (
-        source(cell).split("## What to take")[1]
+        source(cell).split("## What to take")[1].split("\n## ")[0]
         for cell in cells(path, "markdown")
         if "## What to take" in source(cell)
     )
