@@ -126,7 +126,7 @@ TASKS = [
             ],
         ),
         ["torch.tensor([[2.0, 0.0]]), torch.tensor([0]), 0.2"],
-        "10 How sure should a model be?",
+        "10 And what if the label changes, too?",
         forbidden="cross_entropy|CrossEntropy|label_smoothing",
     ),
     Task(

@@ -207,7 +207,7 @@ def test_a_log_has_the_metric_and_what_guesses_get(task, capsys):
     }
     assert log["epochs"][0].keys() == keys | {"epoch", "lr", "images_per_s", "seconds"}
     assert all(math.isfinite(value) for value in log["epochs"][0].values())
-    assert f"  {metric} " in capsys.readouterr().out
+    assert f"  training {metric} " in capsys.readouterr().out
     assert log["config"]["num_classes"] == 0 and log["config"]["mask_token"]
 
 
