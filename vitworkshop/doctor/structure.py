@@ -345,31 +345,26 @@ def answers(case: Case) -> Iterator[Finding]:
     fix = "leave out what is behind the head: F.cross_entropy has its own softmax"
     if not logits.std(0).any():
         return
-    if (least := _least_loss(case, logits.shape[1])) > 0.1:
+    zeros, least = (logits == 0).float().mean().item(), _least_loss(case, logits)
+    if logits.min() >= 0 and ((logits.sum(1) - 1).abs() < 1e-4).all():
+        yield Finding("logits", "they sum to one", fix)
+    elif logits.min() >= 0 and (zeros > 0.01 or logits.max() <= 1):
+        says = f"{zeros:.0%} of them are 0, none is below, the largest is {logits.max():.2g}"
+        yield Finding("logits", says, fix)
+    elif least > 0.1:
         says = f"however large the head's weights are, the loss cannot fall below {least:.2f}"
         yield Finding("logits", says, fix)
-        return
-    if logits.min() < 0:
-        return
-    if ((logits.sum(1) - 1).abs() < 1e-4).all():
-        yield Finding("logits", "they sum to one", fix)
-    elif (zeros := (logits == 0).float().mean().item()) > 0.01 or logits.max() <= 1:
-        yield Finding(
-            "logits",
-            f"{zeros:.0%} of them are 0, none is below, the largest is {logits.max():.2g}",
-            fix,
-        )
 
 
-def _least_loss(case: Case, K: int) -> float:
+def _least_loss(case: Case, logits: Tensor) -> float:
     """What is left of the loss of logits that are bounded, by tanh or as cosines; 0 if they are not."""
-    model = copy.deepcopy(case.fitted)
+    model, K = copy.deepcopy(case.fitted), logits.shape[1]
     for p in (heads := [p for p in model.parameters() if p.ndim == 2 and K in p.shape]):
         p.data *= 1e4
     if not heads:
         return 0.0
-    bound = output_of(model, case.images).abs().max().item()
-    return math.log1p((K - 1) * math.exp(-2 * bound))
+    out = output_of(model, case.images)
+    return math.log1p((K - 1) * math.exp((out.min() - out.max()).item()))
 
 
 def dropout(case: Case) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ learning rate it has a search of its own; the others take the base's. One seed c
 that are held out; the seeds that judge are read once, on the 10,000 test pictures. After Table 8, Figures 3, 4, 8, 9.
 
 At 320 pictures a second and core (AVX-512, quiet) a run of the base takes 15 minutes, and all some eighty runs 19
-hours: 16 of them end before "eight blocks", which are drawn as open. So far 11 runs took 643 minutes, beside other
+hours: 16 of them end before "eight blocks", which are drawn as open. So far 13 runs took 675 minutes, beside other
 work. To go on elsewhere, on a machine of the same kind, put `vitlib/results/parts.json` into `runs/study-parts/`.
 
 "Rate" is Muon's, for the blocks' matrices; AdamW takes a fifth of it for the rest, as in the preset. Where AdamW takes
