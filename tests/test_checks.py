@@ -71,7 +71,6 @@ CALLS: dict[str, dict[str, Any]] = {
     "PixelRidge": dict(images=BYTES, labels=LABELS, num_classes=3),
     "laplace_fill": dict(images=IMAGES, hidden=torch.rand(3, 1, 8, 8) < 0.3),
     "border_contrast": dict(images=IMAGES),
-    "only_means": dict(images=IMAGES, patch_size=4),
     "untrained": dict(model=MODEL),
     "borrowed_scores": dict(name="occlusion", lenders=[MODEL], images=IMAGES),
     "break_ties": dict(scores=SCORES),

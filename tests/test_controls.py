@@ -15,7 +15,6 @@ from vitlib.controls import (
     borrowed_scores,
     break_ties,
     laplace_fill,
-    only_means,
     paired,
     untrained,
 )
@@ -80,13 +79,6 @@ def test_contrast_is_told_from_the_border_alone():
     found = border_contrast(image)[0]
     assert torch.equal(found[10:20, 10:20], torch.full((10, 10), 0.7))
     assert found[1:10].sum() == 0
-
-
-def test_only_the_mean_colour_of_a_patch_is_left():
-    images = torch.rand(2, 3, 16, 24)
-    patches = vl.patchify(only_means(images, 8), 8).unflatten(2, (64, 3))
-    wanted = vl.patchify(images, 8).unflatten(2, (64, 3)).mean(2, keepdim=True)
-    torch.testing.assert_close(patches, wanted.expand_as(patches))
 
 
 def test_an_untrained_model_is_drawn_anew_and_the_readers_dice_stay():

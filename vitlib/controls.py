@@ -5,7 +5,6 @@ None of them looks at what it is held against. How the book decides by them stan
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 
 import torch
@@ -27,7 +26,6 @@ __all__ = [
     "borrowed_scores",
     "break_ties",
     "laplace_fill",
-    "only_means",
     "paired",
     "untrained",
 ]
@@ -121,16 +119,6 @@ def border_contrast(images: Images) -> Float[Tensor, "B H W"]:
 
 
 @checked
-def only_means(images: Images, patch_size: Count) -> Float[Tensor, "B C H W"]:
-    """The images, but each patch of `patch_size` pixels has its mean colour everywhere: three numbers of it are left.
-
-    Source: chapter 02.
-    """
-    grid = F.avg_pool2d(images, patch_size)
-    return F.interpolate(grid, scale_factor=patch_size, mode="nearest")
-
-
-@checked
 def untrained(model: nn.Module, seed: Seed = 0) -> nn.Module:
     """A model of the configuration of `model` with weights drawn anew by `seed`, in evaluation mode.
 
@@ -138,7 +126,7 @@ def untrained(model: nn.Module, seed: Seed = 0) -> nn.Module:
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return type(model)(copy.deepcopy(model.cfg)).eval()
+        return type(model)(model.cfg).eval()
 
 
 @checked

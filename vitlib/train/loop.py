@@ -244,7 +244,7 @@ class Trainer:
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices), polite_interrupt() as interrupted:
             began = self.clock = time.monotonic()
-            first, warm = self.step + 1, time.monotonic()
+            first, warm = self.step + 1, began
             if self.step == 0 and self.out is not None:
                 if isinstance(self.model, MODELS):  # whose work can be counted
                     self.log["peak_flops"] = self.ranks.size * matmul_peak(

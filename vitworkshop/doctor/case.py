@@ -204,6 +204,15 @@ def without_dropout(model: nn.Module) -> nn.Module:
     return model
 
 
+def with_larger_head(model: nn.Module, K: int, by: float) -> nn.Module | None:
+    """A copy whose matrices to K classes are so many times as large; None if it has none."""
+    model = copy.deepcopy(model)
+    heads = [p for p in model.parameters() if p.ndim == 2 and K in p.shape]
+    for p in heads:
+        p.data *= by
+    return model if heads else None
+
+
 def relative_change(a: Tensor, b: Tensor) -> float:
     """The largest difference of two tensors over the largest number in `b`."""
     return ((a - b).abs().max() / b.abs().max().clamp_min(1e-12)).item()

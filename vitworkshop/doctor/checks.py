@@ -25,6 +25,7 @@ from vitworkshop.doctor.case import (
     output_of,
     record_calls,
     relative_change,
+    with_larger_head,
     without_dropout,
 )
 
@@ -100,13 +101,10 @@ def first_loss(case: Case) -> Iterator[Finding]:
 
 def _is_cosine(case: Case, K: int) -> bool:
     """Whether the head's vectors may be of any length."""
-    model, before = copy.deepcopy(case.model), output_of(case.model, case.images[:2])
-    for p in (heads := [p for p in model.parameters() if p.ndim == 2 and K in p.shape]):
-        p.data *= 2
-    return (
-        bool(heads)
-        and relative_change(output_of(model, case.images[:2]), before) < 1e-3
-    )
+    model, x = with_larger_head(case.model, K, 2), case.images[:2]
+    if model is None:
+        return False
+    return relative_change(output_of(model, x), output_of(case.model, x)) < 1e-3
 
 
 def standardised(case: Case) -> Iterator[Finding]:

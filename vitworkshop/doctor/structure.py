@@ -13,7 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitworkshop.doctor.case import Case, Finding, drops, output_of, record_calls
+from vitworkshop.doctor.case import (
+    Case,
+    Finding,
+    drops,
+    output_of,
+    record_calls,
+    with_larger_head,
+)
 
 USUAL = frozenset(vars(nn.Module()))  # what every module has
 
@@ -358,10 +365,8 @@ def answers(case: Case) -> Iterator[Finding]:
 
 def _least_loss(case: Case, logits: Tensor) -> float:
     """What is left of the loss of logits that are bounded, by tanh or as cosines; 0 if they are not."""
-    model, K = copy.deepcopy(case.fitted), logits.shape[1]
-    for p in (heads := [p for p in model.parameters() if p.ndim == 2 and K in p.shape]):
-        p.data *= 1e4
-    if not heads:
+    K = logits.shape[1]
+    if (model := with_larger_head(case.fitted, K, 1e4)) is None:
         return 0.0
     out = output_of(model, case.images)
     return math.log1p((K - 1) * math.exp((out.min() - out.max()).item()))
