@@ -25,7 +25,7 @@ def test_the_defaults_are_the_contract():
     )
     assert (cfg.embed_dim, cfg.depth, cfg.num_heads, cfg.mlp_ratio) == (192, 6, 3, 4.0)
     assert cfg.qkv_bias and cfg.global_pool == "token" and cfg.pos_embed == "learned"
-    assert cfg.drop_rate == cfg.attn_drop_rate == cfg.drop_path_rate == 0.0
+    assert cfg.drop_rate == cfg.drop_path_rate == 0.0
 
 
 @pytest.mark.parametrize("cfg", [vl.ViTConfig(), vl.ResNetConfig()])
@@ -143,23 +143,7 @@ def test_presets_are_table_1(name):
             "needs patch_size 2, 4, 8, ...; got 6",
         ),
         (
-            dict(pos_at="every", pos_embed="sincos2d"),
-            "needs pos_embed learned or learned2d, got 'sincos2d'; take",
-        ),
-        (
-            dict(pos_at="every", pos_embed="relative"),
-            "needs pos_embed learned or learned2d, got 'relative'; take",
-        ),
-        (
-            dict(pos_at="shared", pos_embed="relative"),
-            "or learned2d or sincos2d, got 'relative'; take pos_at \"stem\"",
-        ),
-        (
             dict(patch_drop_rate=0.5, pos_embed="relative"),
-            "patch_drop_rate 0.5 needs positions that are added once",
-        ),
-        (
-            dict(patch_drop_rate=0.5, pos_at="every"),
             "patch_drop_rate 0.5 needs positions that are added once",
         ),
         (
@@ -238,7 +222,6 @@ def test_every_word_makes_a_model_of_its_own():
         "head",
         "global_pool",
         "attention",
-        "pos_at",
         "mlp",
     }
     assert set(CHOICES) == known

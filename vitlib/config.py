@@ -46,7 +46,6 @@ class ViTConfig:
         mlp_ratio: Hidden width of the MLP over D.
         qkv_bias: Whether the query, key and value projections have a bias.
         drop_rate: Dropout after the embeddings, after the attention projection and in the MLP.
-        attn_drop_rate: Dropout on the attention weights.
         drop_path_rate: Stochastic depth of the last block; earlier blocks get linearly less.
         patch_drop_rate: Share of the patches that are left out in training; see `PatchDrop`.
         global_pool: "token" reads the CLS token, "avg" the mean of the patch tokens, "map" what one learned question
@@ -61,8 +60,6 @@ class ViTConfig:
         init_std: Standard deviation of the blocks' matrices before training.
         mask_token: Whether there is a learned token, which `MaskedPatchModel` puts for masked patches.
         attention: "full", or "axial": along the rows, then along the columns; see `vitlib.model.attention`.
-        pos_at: Where positions are added: "stem", before the first block; "every", before every block, each with its
-            own table; "shared", before every block, one table for all.
         class_token: Whether there is a CLS token; without one the head reads the patches.
         reg_tokens: Registers, learned tokens behind the patches that have no place and that, in most models, no head
             reads.
@@ -88,7 +85,6 @@ class ViTConfig:
     mlp_ratio: Annotated[Positive, Usual(4.0)] = 4.0
     qkv_bias: bool = True
     drop_rate: DropRate = 0.0
-    attn_drop_rate: DropRate = 0.0
     drop_path_rate: DropRate = 0.0
     patch_drop_rate: PatchDropRate = 0.0
     global_pool: Literal["token", "avg", "map", "token_avg", "token_reg"] = "token"
@@ -103,7 +99,6 @@ class ViTConfig:
     init_std: Annotated[NonNegative, Usual(0.02)] = 0.02
     mask_token: bool = False
     attention: Literal["full", "axial"] = "full"
-    pos_at: Literal["stem", "every", "shared"] = "stem"
     class_token: bool = True
     reg_tokens: Natural = 0
     pre_norm: bool = False
@@ -132,16 +127,11 @@ class ViTConfig:
             )
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
-        if self.pos_embed not in (kinds := POS_AT[self.pos_at]):
-            got = f'{self.pos_embed!r}; take pos_at "stem"'
-            raise ValueError(
-                f"pos_at {self.pos_at!r} needs pos_embed {' or '.join(kinds)}, got {got}"
-            )
         self._check_tokens()
         can_lack_one = self.adds_positions_once and self.attention == "full"
         if self.patch_drop_rate and not can_lack_one:
             needs = "positions that are added once, and full attention"
-            fix = 'take 0, or pos_embed "learned", pos_at "stem" and attention "full"'
+            fix = 'take 0, or pos_embed "learned" and attention "full"'
             raise ValueError(
                 f"patch_drop_rate {self.patch_drop_rate} needs {needs}; {fix}"
             )
@@ -157,12 +147,11 @@ class ViTConfig:
             )
         usual = self.class_token and not self.reg_tokens
         if usual or (
-            self.pos_embed not in ("relative", "learned2d")
-            and (self.attention, self.pos_at) == ("full", "stem")
+            self.pos_embed not in ("relative", "learned2d") and self.attention == "full"
         ):
             return
-        wanted = "full attention, and positions other than relative or learned2d, at the stem"
-        got = f"pos_embed {self.pos_embed!r}, pos_at {self.pos_at!r}, attention {self.attention!r}"
+        wanted = "full attention, and positions other than relative or learned2d"
+        got = f"pos_embed {self.pos_embed!r}, attention {self.attention!r}"
         raise ValueError(f"registers, or no CLS token, need {wanted}, got {got}")
 
     @property
@@ -173,7 +162,7 @@ class ViTConfig:
     @property
     def adds_positions_once(self) -> bool:
         """Whether the tokens hold their positions when the blocks begin, so that one can be left out."""
-        return self.pos_at == "stem" and not self.turns and self.pos_embed != "relative"
+        return not self.turns and self.pos_embed != "relative"
 
     @property
     def patches(self) -> slice:
@@ -292,18 +281,14 @@ class ResNetConfig:
         return sum(self.depths)
 
 
+#: Fields that a `ViTConfig` had, and what every model was that files still hold. Source: not in the paper.
+GONE = {"pos_at": "stem", "attn_drop_rate": 0.0}
 #: The kinds of models by name, "vit" and "resnet", and their configs. Source: chapter 11.
 CONFIGS = {"vit": ViTConfig, "resnet": ResNetConfig}
 #: The fields of a `ViTConfig` that take one of a few words, and the words.
 _HINTS = get_type_hints(ViTConfig)
 CHOICES = {
     name: get_args(hint) for name, hint in _HINTS.items() if get_origin(hint) is Literal
-}
-# positions that can be added there: "relative" and "rope" act in every block anyway, fixed waves are the same for each
-POS_AT = {
-    "stem": CHOICES["pos_embed"],
-    "every": ("learned", "learned2d"),
-    "shared": ("learned", "learned2d", "sincos2d"),
 }
 # layers L, width D, heads h; the MLP is 4D wide in each
 SIZES = {

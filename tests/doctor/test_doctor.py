@@ -600,11 +600,8 @@ PARTS = [
     {"norm_order": "post"},
     {"attention": "axial"},
     {"attention": "axial", "pos_embed": "relative"},
-    {"pos_at": "every"},
-    {"pos_at": "shared", "pos_embed": "sincos2d"},
     {
         "drop_rate": 0.1,
-        "attn_drop_rate": 0.1,
         "drop_path_rate": 0.1,
         "mask_token": True,
     },

@@ -300,7 +300,6 @@ FLAT = torch.zeros(3, 6)
             {},
         ),
         (vl.occlusion, "erase by grey", {"pos_embed": "relative"}),
-        (vl.occlusion, "erase by grey", {"pos_at": "every"}),
         (vl.attention_relevance, "full attention", {"attention": "axial"}),
         (vl.logit_lens, "pre-norm model with a head", {"norm_order": "post"}),
         (vl.logit_lens, "pre-norm model with a head", {"num_classes": 0}),

@@ -14,8 +14,7 @@ from stir import stir
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.config import CHOICES
-from vitlib.model.encoder import BLOCKS, Block
+from vitlib.model.encoder import Block
 
 TINY = vl.ViTConfig(
     img_size=16, patch_size=4, embed_dim=24, depth=2, num_heads=2, mlp_ratio=2.0
@@ -38,7 +37,7 @@ VARIANTS = {
     "no qkv bias": replace(TINY, qkv_bias=False),
     "relu": replace(TINY, act="relu"),
     "gelu_tanh": replace(TINY, act="gelu_tanh"),
-    "dropout": replace(TINY, drop_rate=0.1, attn_drop_rate=0.1, drop_path_rate=0.2),
+    "dropout": replace(TINY, drop_rate=0.1, drop_path_rate=0.2),
     "grey": replace(TINY, in_chans=1),
     "axial": replace(TINY, attention="axial"),
     "axial, avg, relative": replace(
@@ -47,12 +46,6 @@ VARIANTS = {
     "axial, post, rectangle": replace(
         TINY, attention="axial", norm_order="post", img_size=(8, 24)
     ),
-    "every": replace(TINY, pos_at="every"),
-    "every, 2-D, axial": replace(
-        TINY, pos_at="every", pos_embed="learned2d", attention="axial"
-    ),
-    "shared": replace(TINY, pos_at="shared"),
-    "shared, sincos": replace(TINY, pos_at="shared", pos_embed="sincos2d"),
 }
 every_variant = pytest.mark.parametrize(
     "cfg", [pytest.param(c, id=name) for name, c in VARIANTS.items()]
@@ -330,7 +323,7 @@ def test_pooling_and_head_are_equation_4(pool, head):
 def test_dropout_comes_after_the_positions(pos_embed):
     """Whole tokens' channels are 0, their positions, too; CLS as well as patches."""
     model = make(
-        replace(TINY, drop_rate=0.4, attn_drop_rate=0.1, pos_embed=pos_embed),
+        replace(TINY, drop_rate=0.4, pos_embed=pos_embed),
         lively=True,
     )
     x = images_for(model.cfg)
@@ -344,11 +337,10 @@ def test_dropout_comes_after_the_positions(pos_embed):
 
 
 def test_each_rate_and_each_epsilon_reaches_its_place():
-    model = make(replace(TINY, drop_rate=0.4, attn_drop_rate=0.1, act="relu"))
+    model = make(replace(TINY, drop_rate=0.4, act="relu"))
     assert {
         module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)
     } == {0.4}
-    assert [block.attn.attn_drop_rate for block in model.blocks] == [0.1, 0.1]
     assert all(isinstance(block.mlp.act, torch.nn.ReLU) for block in model.blocks)
     norms = [
         module.eps
@@ -408,79 +400,11 @@ def test_after_a_row_and_a_column_every_patch_has_reached_every_other():
 
 @pytest.mark.sampled(4)
 @pytest.mark.errors  # torch.compile cannot follow the checks of shapes
-@pytest.mark.parametrize("name", ["axial", "axial, avg, relative", "every", "shared"])
+@pytest.mark.parametrize("name", ["axial", "axial, avg, relative"])
 def test_torch_compile_takes_the_model_in_one_piece(name):
     model, x = make(VARIANTS[name], lively=True), images_for(VARIANTS[name])
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(x), model(x), **CLOSE)
-
-
-# --- where positions enter (Appendix D.4, Table 8) -------------------------------------------------------------
-
-
-def with_positions_by_hand(
-    model: vl.VisionTransformer, x: torch.Tensor
-) -> torch.Tensor:
-    """What `forward_features` should give, the tables added one by one to what plain blocks read."""
-    table, later = model.pos_embed.table(), iter(model.pos_embeds)
-    tokens = model.embed(x)
-    for i, block in enumerate(model.blocks):
-        if i and model.cfg.pos_at != "stem":
-            tokens = tokens + (
-                next(later).table() if model.cfg.pos_at == "every" else table
-            )
-        tokens = BLOCKS[model.cfg.norm_order].forward(block, tokens)
-    return model.norm(tokens)
-
-
-@pytest.mark.parametrize("norm_order", ["pre", "post"])
-@pytest.mark.parametrize("attention", ["full", "axial"])
-@pytest.mark.parametrize("pos_at", ["stem", "every", "shared"])
-@pytest.mark.parametrize("kind", ["learned", "learned2d"])
-def test_positions_enter_where_they_should_and_every_table_is_resampled(
-    kind, pos_at, attention, norm_order
-):
-    cfg = replace(
-        TINY, pos_embed=kind, pos_at=pos_at, attention=attention, norm_order=norm_order
-    )
-    model, x = make(cfg, lively=True), images_for(cfg)
-    assert len(model.pos_embeds) == (len(model.blocks) - 1 if pos_at == "every" else 0)
-    torch.testing.assert_close(
-        model.forward_features(x), with_positions_by_hand(model, x), **CLOSE
-    )
-    other = copy.deepcopy(model).with_img_size((32, 24))
-    for old, new in zip(
-        (model.pos_embed, *model.pos_embeds),
-        (other.pos_embed, *other.pos_embeds),
-        strict=True,
-    ):
-        expected = vl.resample_pos_embed(old.table().detach(), (8, 6), (4, 4))
-        torch.testing.assert_close(new.table(), expected, rtol=0, atol=1e-5)
-    x = images_for(other.cfg)
-    torch.testing.assert_close(
-        other.forward_features(x), with_positions_by_hand(other, x), **CLOSE
-    )
-
-
-def test_tables_of_later_blocks_change_nothing_else():
-    stem, every, shared = (
-        make(replace(TINY, pos_at=at, mask_token=True)) for at in CHOICES["pos_at"]
-    )
-    assert every.state_dict().keys() - stem.state_dict().keys() == {
-        "pos_embeds.0.weight"
-    }
-    assert shared.state_dict().keys() == stem.state_dict().keys()
-    for name, value in stem.state_dict().items():
-        assert torch.equal(value, shared.state_dict()[name])
-        assert torch.equal(value, every.state_dict()[name]) or name == "mask_token"
-    assert not torch.equal(
-        every.state_dict()["pos_embed"], every.state_dict()["pos_embeds.0.weight"]
-    )
-    undecayed = vl.parameter_groups(every, 0.1)[1]["params"]
-    assert any(every.pos_embeds[0].weight is p for p in undecayed)
-    with torch.no_grad():
-        every.pos_embeds[0].weight.zero_()
-    assert torch.equal(every(images_for(TINY)), stem(images_for(TINY)))
 
 
 def test_a_mask_token_changes_nothing_else():

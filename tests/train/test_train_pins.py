@@ -28,7 +28,6 @@ OFF = {
 BASE = vl.Recipe("base", TINY, epochs=2, batch_size=6, lr=3e-3, precision="fp32", **OFF)
 DROPS = {
     "model.drop_rate": 0.2,
-    "model.attn_drop_rate": 0.1,
     "model.drop_path_rate": 0.3,
 }
 SGD = {"optimizer": "sgd", "lr": 0.05}

@@ -543,7 +543,6 @@ def drawn_model(**changes):
         (lambda: viz.shape_flow(ABC, ["x", "z"]), "follow one another in .*, got"),
         (lambda: drawn_model(norm_order="post"), "paper's parts, .*post"),
         (lambda: drawn_model(attention="axial"), "paper's parts, .*axial"),
-        (lambda: drawn_model(pos_at="every"), "paper's parts, .*every"),
         (lambda: drawn_model(img_size=(32, 48)), r"\(32, 48\) of 5 .*got \(32, 32\)"),
         (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
         (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),

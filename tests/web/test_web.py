@@ -446,7 +446,6 @@ def test_other_models_are_refused():
     """In a sentence, with what to do: kind, size, names, pictures."""
     images = torch.zeros(1, 3, 32, 32, dtype=torch.uint8)
     others = {
-        "pos_at": "every",
         "norm_order": "post",
         "attention": "axial",
         "head": "mlp",

@@ -427,7 +427,6 @@ def test_weights_of_an_axial_model_load():
         mlp_ratio=2.0,
         num_classes=5,
         attention="axial",
-        pos_at="every",
     )
     theirs, ours = vl.VisionTransformer(cfg), vl.VisionTransformer(cfg)
     assert vl.load_weights(ours, theirs.state_dict()) == "timm"

@@ -60,10 +60,8 @@ def answer_with(
         return model(images * stays[:, None])  # (B, H, W) -> (B, 1, H, W)
     # blocks must see neither places nor the number of tokens
     if not cfg.adds_positions_once or cfg.attention != "full":
-        wanted = (
-            "a model with full attention and positions that are added once, at the stem"
-        )
-        got = f"pos_embed={cfg.pos_embed!r}, pos_at={cfg.pos_at!r}, attention={cfg.attention!r}"
+        wanted = "a model with full attention and positions that are added once"
+        got = f"pos_embed={cfg.pos_embed!r}, attention={cfg.attention!r}"
         raise ValueError(f"expected {wanted}, got {got}; erase by grey")
     x = model.embed(images)
     before, behind = x[:, : cfg.patches.start], x[:, cfg.patches.start + N :]

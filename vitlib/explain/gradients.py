@@ -217,9 +217,7 @@ def _kept_maps(model: VisionTransformer) -> Iterator[list[Tensor]]:
     """A list that gets the attention weights of each layer, (B, h, T, T), as a forward pass forms them."""
     maps: list[Tensor] = []
 
-    def mix(
-        q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
-    ) -> Tensor:
+    def mix(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
         maps.append((scores if bias is None else scores + bias).softmax(dim=-1))
         return maps[-1] @ v

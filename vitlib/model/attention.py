@@ -23,18 +23,14 @@ GRID = "b h (r c) d"
 LINES = {"row": "b (h r) c d", "column": "b (h c) r d"}
 
 
-def _fused_attention(
-    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
-) -> Tensor:
+def _fused_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
     """softmax(q k^T / sqrt(d) + bias) v without forming the weights, (B, h, T, d) each."""
     if q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad:
         # here the kernel's backward pass is almost four times slower than in float32: more than half a train step
         with torch.autocast("cpu", enabled=False):
             bias = None if bias is None else bias.float()
-            return _fused_attention(q.float(), k.float(), v.float(), bias, dropout).to(
-                q.dtype
-            )
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
+            return _fused_attention(q.float(), k.float(), v.float(), bias).to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
 
 
 def split_heads(joint: Tensor, num_heads: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -56,7 +52,6 @@ class Attention(nn.Module):
         embed_dim: Width D.
         num_heads: Heads h, a divisor of D; each is d = D / h wide.
         qkv_bias: Whether the joint projection has a bias.
-        attn_drop_rate: Dropout on the attention weights.
         drop_rate: Dropout on the output.
 
     Raises:
@@ -71,13 +66,11 @@ class Attention(nn.Module):
         embed_dim: Count,
         num_heads: Count,
         qkv_bias: bool = True,
-        attn_drop_rate: DropRate = 0.0,
         drop_rate: DropRate = 0.0,
     ) -> None:
         super().__init__()
         check_heads(embed_dim, num_heads)
         self.num_heads = num_heads
-        self.attn_drop_rate = attn_drop_rate
         self.qkv = nn.Linear(embed_dim, 3 * embed_dim, bias=qkv_bias)
         self.proj = nn.Linear(embed_dim, embed_dim)
         self.drop = nn.Dropout(drop_rate)
@@ -115,16 +108,13 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "B T D"]:
         """Mix the tokens `x` (Equations 6-8), their scores raised by a `bias`: (B, T, D) -> (B, T, D)."""
         q, k, v = self.project(x)
-        # (B, h, T, d)
-        mixed = self._mix(q, k, v, bias, self.attn_drop_rate if self.training else 0.0)
+        mixed = self._mix(q, k, v, bias)  # (B, h, T, d)
         # (B, T, h, d) -> (B, T, D)
         return self.drop(self.proj(mixed.transpose(1, 2).flatten(2)))
 
-    def _mix(
-        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
-    ) -> Tensor:
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         """What every query takes from the values, (B, h, T, d) each."""
-        return _fused_attention(q, k, v, bias, dropout)
+        return _fused_attention(q, k, v, bias)
 
     def attention_weights(
         self, x: Float[Tensor, "B T D"], bias: Bias = None
@@ -175,7 +165,7 @@ class AttentionPool(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B D"]:
         q, k, v = self.project(x)
-        mixed = _fused_attention(q, k, v, None, 0.0)  # (B, h, 1, d)
+        mixed = _fused_attention(q, k, v, None)  # (B, h, 1, d)
         answer = self.proj(mixed.transpose(1, 2).flatten(2))  # (B, 1, D)
         return (answer + self.mlp(self.norm(answer)))[:, 0]
 
@@ -209,13 +199,12 @@ class AxialAttention(Attention):
         embed_dim: Count,
         num_heads: Count,
         qkv_bias: bool = True,
-        attn_drop_rate: DropRate = 0.0,
         drop_rate: DropRate = 0.0,
         *,
         grid: Grid,
         axis: str,
     ) -> None:
-        super().__init__(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
+        super().__init__(embed_dim, num_heads, qkv_bias, drop_rate)
         check_choice("axis", axis, LINES)
         self.grid, self.axis = tuple(grid), axis
 
@@ -243,20 +232,16 @@ class AxialAttention(Attention):
         mask = mask.expand(1, self.num_heads, T, T)
         return super().attention_weights(x, mask if bias is None else bias + mask)
 
-    def _mix(
-        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float
-    ) -> Tensor:
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
         cls_bias = line_bias = None
         if bias is not None:
             queries, keys = self._places(bias.device)
             cls_bias = bias[:, :, :1]  # (1, h, 1, T)
             # (1, h lines, length, 1+length)
             line_bias = bias[:, :, queries, keys].flatten(1, 2)
-        cls = _fused_attention(q[:, :, :1], k, v, cls_bias, dropout)  # (B, h, 1, d)
+        cls = _fused_attention(q[:, :, :1], k, v, cls_bias)  # (B, h, 1, d)
         lines = self._lines(q[:, :, 1:])  # (B, h lines, length, d)
-        lines = _fused_attention(
-            lines, self._with_cls(k), self._with_cls(v), line_bias, dropout
-        )
+        lines = _fused_attention(lines, self._with_cls(k), self._with_cls(v), line_bias)
         patches = rearrange(
             lines, f"{LINES[self.axis]} -> {GRID}", h=self.num_heads, r=self.grid[0]
         )

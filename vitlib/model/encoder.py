@@ -162,11 +162,10 @@ class Block(nn.Module):
         hidden_dim: Hidden width of the MLP.
         qkv_bias: Whether queries, keys and values have a bias.
         drop_rate: Dropout after the attention projection and in the MLP.
-        attn_drop_rate: Dropout on the attention weights.
         drop_path: Probability of dropping a branch.
         layer_scale: LayerScale's initial value, or None.
         act: Activation of the MLP.
-        attention: Makes the attention from D, h and its three options, as `Attention` does.
+        attention: Makes the attention from D, h and its two options, as `Attention` does.
         mlp: A key of `MLPS`.
         norm_eps: Epsilon of both norms.
 
@@ -183,7 +182,6 @@ class Block(nn.Module):
         hidden_dim: Count,
         qkv_bias: bool = True,
         drop_rate: DropRate = 0.0,
-        attn_drop_rate: DropRate = 0.0,
         drop_path: DropRate = 0.0,
         layer_scale: float | None = None,
         act: str = "gelu",
@@ -193,7 +191,7 @@ class Block(nn.Module):
     ) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(embed_dim, eps=norm_eps)
-        self.attn = attention(embed_dim, num_heads, qkv_bias, attn_drop_rate, drop_rate)
+        self.attn = attention(embed_dim, num_heads, qkv_bias, drop_rate)
         self.ls1 = (
             nn.Identity() if layer_scale is None else LayerScale(embed_dim, layer_scale)
         )
@@ -236,22 +234,4 @@ class PostNormBlock(Block):
         return self.attn.attention_weights(x, bias)
 
 
-class PositionedBlock(Block):
-    """A block that adds positions to what it reads: a later one where `pos_at` is not "stem" (Appendix D.4)."""
-
-    # in a tuple, so that they stay the model's and are no part of the block
-    positions: tuple[nn.Module]
-
-    def forward(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
-        return super().forward(self.positions[0](x), bias)
-
-    def attention_weights(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
-        return super().attention_weights(self.positions[0](x), bias)
-
-
-class PositionedPostNormBlock(PositionedBlock, PostNormBlock):
-    """The same for a post-norm block."""
-
-
 BLOCKS = {"pre": Block, "post": PostNormBlock}
-POSITIONED_BLOCKS = {"pre": PositionedBlock, "post": PositionedPostNormBlock}

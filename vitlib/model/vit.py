@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vitlib.checks import Size, checked, is_whole
 from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.model.attention import ATTENTIONS, AttentionPool, AxialAttention
-from vitlib.model.encoder import BLOCKS, POSITIONED_BLOCKS, Mlp
+from vitlib.model.encoder import BLOCKS, Mlp
 from vitlib.model.patches import PATCH_EMBEDS, PatchDrop, init_projection
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
 from vitlib.model.resnet import ResNet
@@ -68,19 +68,9 @@ class VisionTransformer(nn.Module):
         self.blocks.apply(partial(_init_weights, std=cfg.init_std))
         self.head.apply(_init_weights)
         others = int(cfg.class_token), cfg.reg_tokens
-        positions = partial(
-            POS_EMBEDS[cfg.pos_embed], cfg.grid, cfg.embed_dim, cfg.num_heads, *others
+        self.pos_embed = POS_EMBEDS[cfg.pos_embed](
+            cfg.grid, cfg.embed_dim, cfg.num_heads, *others
         )
-        self.pos_embed = positions()
-        # Appendix D.4: later blocks may add positions, too, each its own ("every") or all the first one's ("shared")
-        self.pos_embeds = nn.ModuleList(
-            positions() for _ in self.blocks[1:] if cfg.pos_at == "every"
-        )
-        later: Any = self.blocks[1:] if cfg.pos_at != "stem" else []
-        for i, block in enumerate(later):
-            block.positions = (
-                self.pos_embeds[i] if self.pos_embeds else self.pos_embed,
-            )
         turning: Any = self.blocks if cfg.turns else []
         for block in turning:
             block.attn.rotary = (self.pos_embed,)
@@ -206,14 +196,12 @@ def _build_blocks(cfg: ViTConfig) -> nn.ModuleList:
     attentions = [
         make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)
     ]
-    first = BLOCKS[cfg.norm_order]
-    later = first if cfg.pos_at == "stem" else POSITIONED_BLOCKS[cfg.norm_order]
+    block = BLOCKS[cfg.norm_order]
     blocks = nn.ModuleList()
     for i, attention in enumerate(attentions):
-        block = later if i else first
         drop_path = cfg.drop_path_rate * i / max(1, len(attentions) - 1)
         sizes = cfg.embed_dim, cfg.num_heads, cfg.hidden_dim, cfg.qkv_bias
-        rates = cfg.drop_rate, cfg.attn_drop_rate, drop_path
+        rates = cfg.drop_rate, drop_path
         kinds = cfg.layer_scale, cfg.act, attention, cfg.mlp, cfg.norm_eps
         blocks.append(block(*sizes, *rates, *kinds))
     return blocks

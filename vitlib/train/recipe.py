@@ -26,7 +26,7 @@ from vitlib.checks import (
     check_fields,
     checked,
 )
-from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
+from vitlib.config import CONFIGS, GONE, ResNetConfig, ViTConfig
 
 __all__ = ["RECIPES", "Recipe", "default_fields", "recipe"]
 
@@ -263,9 +263,10 @@ def default_fields(config: Any) -> dict[str, Any]:
     """The defaults of the fields of a recipe (or another dataclass `config`) and of its model, as JSON has them.
 
     A file from before a field existed was written by code that did what the field's default does; a field that is gone
-    was 0 wherever it stands.
+    had one value wherever it stands.
     """
     found: dict[str, Any] = {"erasing": 0.0} if isinstance(config, Recipe) else {}
+    found |= GONE if isinstance(config, ViTConfig) else {}
     for f in dataclasses.fields(config):
         value = getattr(config, f.name)
         if dataclasses.is_dataclass(value):

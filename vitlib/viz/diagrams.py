@@ -126,7 +126,6 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
     """
     paper: dict[str, Any] = {
         "pos_embed": "learned",
-        "pos_at": "stem",
         "norm_order": "pre",
     }
     paper |= {

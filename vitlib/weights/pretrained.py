@@ -15,7 +15,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from vitlib.checks import check_name, check_value, checked
-from vitlib.config import CONFIGS, ResNetConfig, ViTConfig
+from vitlib.config import CONFIGS, GONE, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.evidence import RESULTS
@@ -100,7 +100,12 @@ def load_pretrained(
             )
         state = load(raw)
         check_finite(state, torch.float32, "it was damaged")
-        cfg = CONFIGS[card.get("kind", "vit")](**card["config"])
+        fields = {
+            name: value
+            for name, value in card["config"].items()
+            if GONE.get(name) != value or name not in GONE
+        }
+        cfg = CONFIGS[card.get("kind", "vit")](**fields)
         _check_sizes(cfg, state)
         model = build_model(cfg)
         model.load_state_dict({key: value.float() for key, value in state.items()})

@@ -45,7 +45,7 @@ PHOTOS["astronaut"] = 101  # WebP's quality; 101 loses nothing
 FREE = {
     *("img_size", "patch_size", "num_classes", "embed_dim", "depth", "num_heads"),
     *("mlp_ratio", "qkv_bias", "global_pool", "init_std"),
-    *("drop_rate", "attn_drop_rate", "drop_path_rate", "patch_drop_rate"),
+    *("drop_rate", "drop_path_rate", "patch_drop_rate"),
 }
 
 
