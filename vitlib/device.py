@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import platform
 import random
-import time
 from pathlib import Path
 
 import numpy as np
@@ -78,23 +76,6 @@ def describe_hardware(device: torch.device) -> str:
     if "cpu family" in facts:  # virtual machines' names often leave the model out
         name += f" (family {facts['cpu family']}, model {facts['model']})"
     return f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores"
-
-
-def matmul_peak(device: torch.device, precision: str) -> float:
-    """FLOP/s of a large matrix product at this precision: the best of a quarter of a second."""
-    size = 4096 if device.type == "cuda" else 1024
-    x = torch.randn(
-        size,
-        size,
-        device=device,
-        dtype=torch.bfloat16 if precision == "bf16" else torch.float32,
-    )
-    best, end = math.inf, time.monotonic() + 0.25
-    while time.monotonic() < end:
-        start = time.perf_counter()
-        (x @ x)[0, 0].item()  # waits for the GPU
-        best = min(best, time.perf_counter() - start)
-    return round(2 * size**3 / best, -6)
 
 
 def derive_seed(*parts: int | str) -> int:

@@ -171,10 +171,14 @@ def test_a_stage_begins_with_the_weights_of_the_last_and_a_schedule_of_its_own(
         *QUICK,
         "--epochs",
         "1",
-        "--lr",
-        "1e-12",
     ]
-    shape = [*TINY, "model.patch_drop_rate=0", "muon_lr=1e-12", "weight_decay=0"]
+    shape = [
+        *TINY,
+        "model.patch_drop_rate=0",
+        "lr=1e-12",
+        "muon_lr=1e-12",
+        "weight_decay=0",
+    ]
     assert (
         main(
             [
@@ -224,7 +228,7 @@ def test_finetune_begins_with_the_weights_of_the_model(trained, birds, tmp_path)
         "--epochs",
         "1",
     ]
-    assert main([*words, "--lr", "2e-6", "--set", "ema_decay=0.0"]) == 0
+    assert main([*words, "--set", "lr=2e-6", "ema_decay=0.0"]) == 0
     old, new = (
         vl.load_pretrained(str(trained))[0].state_dict(),
         vl.load_pretrained(str(tmp_path))[0].state_dict(),

@@ -12,7 +12,6 @@ import torch.nn.functional as F
 import vitlib as vl
 from vitlib.evidence import COMMAND
 from vitlib.files import read_json
-from vitlib.train import loop
 
 TINY = vl.ViTConfig(
     img_size=8, num_classes=4, embed_dim=12, depth=2, num_heads=2, mlp_ratio=2.0
@@ -536,21 +535,6 @@ def test_the_log_says_what_was_done(tmp_path):
     scores = vl.evaluate(result["model"], *HELD_OUT)
     assert log["epochs"][-1]["val_loss"] == round(scores["loss"], 5)
     assert log["epochs"][-1]["val_accuracy"] == round(scores["accuracy"], 5)
-
-
-def test_the_share_of_the_peak_is_six_times_the_macs_and_never_above_one(
-    tmp_path, monkeypatch
-):
-    """Two FLOPs per MAC, forward once and backward twice. A peak that a busy machine was measured with says nothing."""
-    monkeypatch.setattr(loop, "matmul_peak", lambda *where: 1e10)
-    result = trained(BASE, *toy(), out=tmp_path / "idle")
-    flops = 6 * vl.count_macs(TINY) * result["epochs"][-1]["images_per_s"]
-    assert (
-        result["share_of_peak"] == pytest.approx(flops / 1e10, rel=0.01)
-        and result["peak_flops"] == 1e10
-    )
-    monkeypatch.setattr(loop, "matmul_peak", lambda *where: 1.0)
-    assert "share_of_peak" not in trained(BASE, *toy(), out=tmp_path / "busy")
 
 
 def test_without_images_held_out_none_are_scored_and_the_rate_is_that_of_the_epoch():

@@ -318,7 +318,7 @@ def test_finetune_goes_on_with_a_file_that_has_no_card(capsys):
         for i in range(10):
             shade = 20 * i + 9 * (name == "dog")
             cv2.imwrite(f"pets/{name}/{i}.png", np.full((20, 20, 3), shade, np.uint8))
-    words = "--data pets --epochs 1 --lr 2e-6 --set ema_decay=0.0 --threads 1 --device cpu".split()
+    words = "--data pets --epochs 1 --set lr=2e-6 ema_decay=0.0 --threads 1 --device cpu".split()
     its = ["--assume", "num_heads=3"]
     assert main(["finetune", "cifar10-plain", *words, *its]) == 2
     expected = "expected no num_heads for cifar10-plain, whose card tells it"

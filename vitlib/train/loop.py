@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import re
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,12 +13,11 @@ from torch import Tensor, nn
 
 from vitlib.checks import checked
 from vitlib.data.dataset import Dataset
-from vitlib.device import derive_seed, matmul_peak, pick_device
+from vitlib.device import derive_seed, pick_device
 from vitlib.evidence import provenance
 from vitlib.files import is_watched
-from vitlib.model.costs import count_macs, count_parameters
+from vitlib.model.costs import count_parameters
 from vitlib.model.patches import PatchDrop
-from vitlib.model.vit import MODELS
 from vitlib.train.checkpoint import (
     Stopped,
     checksum,
@@ -31,7 +27,6 @@ from vitlib.train.checkpoint import (
 )
 from vitlib.train.objective import OBJECTIVES, Objective
 from vitlib.train.optim import EMA, build_optimizer, lr_at
-from vitlib.train.parallel import Ranks
 from vitlib.train.precision import pick_precision
 from vitlib.train.recipe import Recipe, default_fields
 from vitlib.train.transfer import start_from
@@ -61,9 +56,6 @@ def train_model(
     on to the same weights, bit for bit, as one that was not (with the same device and number of threads).
     Ctrl-C or SIGTERM finishes the step, saves and raises `Stopped`; a second one interrupts at once.
 
-    Started by `torchrun`, its processes train one model together: each takes its share of every batch, and the
-    first one writes; see `Ranks`.
-
     Args:
         recipe: What to do; see `RECIPES`.
         data: The images, (n, C, H, W) uint8, not normalised, and their labels, (n,) integers in [0, num_classes),
@@ -83,42 +75,26 @@ def train_model(
         patches are predicted, it is a `MaskedPatchModel`, and the accuracy is of colours (for pixels it is "r2").
 
     Raises:
-        ValueError: If the data or `start` do not fit the model, the checkpoint is damaged or of another run, or the
-            recipe says `compile` where torch.compile cannot.
+        ValueError: If the data or `start` do not fit the model, the checkpoint is damaged or of another run.
         FloatingPointError: If the loss is no longer a number.
         Stopped: After Ctrl-C or SIGTERM.
         OSError: If a checkpoint cannot be written; the last one stays.
 
     Source: chapter 09.
     """
-    ranks, data = Ranks.here(), data if isinstance(data, Dataset) else Dataset(*data)
+    data = data if isinstance(data, Dataset) else Dataset(*data)
     val = val if val is None or isinstance(val, Dataset) else Dataset(*val)
-    where = ranks.join(pick_device(device))
+    where = pick_device(device)
     objective = OBJECTIVES[recipe.objective](recipe)
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []):
         torch.manual_seed(derive_seed(recipe.seed, "init"))
         model = objective.build().to(where)
     started = {} if start is None else {"start": start_from(model, start)}
-    with _compiling():
-        trainer = Trainer(model, objective, objective.recipe, data, val, out, ranks)
-        trainer.identity |= started
-        if resume:
-            trainer.load()
-        return trainer.run(budget_minutes, progress and ranks.rank == 0)
-
-
-@contextlib.contextmanager
-def _compiling() -> Iterator[None]:
-    """Say in a sentence that torch.compile cannot work here, as it finds out at the first step."""
-    try:
-        yield
-    except RuntimeError as error:
-        text = str(error).partition("\n\nSet TORCH")[0]
-        if not re.search("torch.compile|ompiler|ompile error|nductor|riton", text):
-            raise
-        said = " ".join((text.partition("fatal error: ")[2] or text).split())[:200]
-        fix = "install a C++ compiler, Python's headers and, for a GPU, triton, or leave out --compile (compile=True)"
-        raise ValueError(f"torch.compile failed: {said}; {fix}") from error
+    trainer = Trainer(model, objective, objective.recipe, data, val, out)
+    trainer.identity |= started
+    if resume:
+        trainer.load()
+    return trainer.run(budget_minutes, progress)
 
 
 class Trainer:
@@ -132,40 +108,27 @@ class Trainer:
         data: Dataset,
         val: Dataset | None = None,
         out: str | Path | None = None,
-        ranks: Ranks | None = None,
     ) -> None:
-        ranks = ranks or Ranks()
         for images in (data, val):
             if images is not None:
                 objective.check(images)
-        self.model, self.objective, self.recipe, self.val, self.ranks = (
-            model,
-            objective,
-            recipe,
-            val,
-            ranks,
-        )
+        self.model, self.objective = model, objective
+        self.recipe, self.val = recipe, val
         self.device = device = next(model.parameters()).device
         self.out = None if out is None else Path(out)
         self.images, self.labels = data.images.to(device), data.labels.to(device)
         self.batch_size = min(recipe.batch_size, len(data))
-        ranks.check(self.batch_size)
         self.epoch_steps = len(data) // self.batch_size
         self.total = recipe.epochs * self.epoch_steps
         self.warmup = min(round(recipe.warmup * self.total), self.total - 1)
         self.precision = recipe.precision
-        if self.precision == "auto":  # bf16 in all processes if any of them picks it
-            (bf16,) = ranks.any(pick_precision(device, recipe.model) == "bf16")
-            self.precision = "bf16" if bf16 else "fp32"
+        if self.precision == "auto":
+            self.precision = pick_precision(device, recipe.model)
         self.optimizer = build_optimizer(model, recipe)
         self.dropping = [
             (part, part.rate) for part in model.modules() if isinstance(part, PatchDrop)
         ]
         self.ema = EMA(model, recipe.ema_decay) if recipe.ema_decay else None
-        shared = ranks.wrap(model)
-        self.forward: Callable[..., Tensor] = (
-            torch.compile(shared) if recipe.compile else shared
-        )
         self.step = 0
         # MPS has no float64
         home = torch.device("cpu") if device.type == "mps" else device
@@ -188,7 +151,7 @@ class Trainer:
             "epochs": [],
         }
         self.identity: dict = {
-            "recipe": {key: value for key, value in plain.items() if key != "compile"},
+            "recipe": plain,
             "data": {"label": data.label, "n": len(data), "checksum": checksum(data)},
         }
 
@@ -199,7 +162,7 @@ class Trainer:
             self.step,
             derive_seed(self.recipe.seed, "step", self.step),
         )
-        torch.manual_seed(self.ranks.seed(seed))  # for dropout and DropPath
+        torch.manual_seed(seed)  # for dropout and DropPath
         draw = torch.Generator().manual_seed(seed)  # for the augmentation
         for group in self.optimizer.param_groups:
             group["lr"] = lr_at(
@@ -210,15 +173,11 @@ class Trainer:
         inputs, targets = self.objective.draw(
             self.images[index], self.labels[index], draw, s, self.total
         )
-        inputs, targets = (
-            tuple(map(self.ranks.share, inputs)),
-            self.ranks.share(targets),
-        )
         self.model.train()
         with torch.autocast(
             self.device.type, torch.bfloat16, enabled=self.precision == "bf16"
         ):
-            outputs = self.forward(*inputs)
+            outputs = self.model(*inputs)
         loss, hits = self.objective.loss(outputs, targets)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -227,9 +186,7 @@ class Trainer:
         self.optimizer.step()
         if self.ema:
             self.ema.update(self.model)
-        self.sums += self.ranks.sum(
-            torch.stack([loss.detach() * len(targets), hits]).to(self.sums)
-        )
+        self.sums += torch.stack([loss.detach() * len(targets), hits]).to(self.sums)
         self.step += 1
 
     def order(self, epoch: int) -> Tensor:
@@ -246,10 +203,6 @@ class Trainer:
             began = self.clock = time.monotonic()
             first, warm = self.step + 1, began
             if self.step == 0 and self.out is not None:
-                if isinstance(self.model, MODELS):  # whose work can be counted
-                    self.log["peak_flops"] = self.ranks.size * matmul_peak(
-                        self.device, self.precision
-                    )
                 self.save()  # a folder that cannot be written is found out now
             if progress and self.step == 0 and self.recipe.precision == "auto":
                 print(f"in {self.precision}", flush=True)
@@ -274,7 +227,7 @@ class Trainer:
                             budget_minutes is not None
                             and now - began >= budget_minutes * 60
                         )
-                        stop, over = self.ranks.any(interrupted(), over)
+                        stop = interrupted()
                         self.save_if_due(now, stop or over)
                         if stop and self.step < self.total:
                             raise Stopped(self.how_to_resume())
@@ -347,13 +300,6 @@ class Trainer:
         }
         rows.append(row)
         self.log["finished"] = self.step == self.total
-        if "peak_flops" in self.log and not getattr(
-            self.recipe.model, "patch_drop_rate", 0
-        ):
-            # 2 FLOPs per MAC, and a backward pass costs two forward passes
-            share = 6 * count_macs(self.recipe.model) * rate / self.log["peak_flops"]
-            if share < 1:  # else the peak was measured while the machine did other work
-                self.log["share_of_peak"] = float(f"{share:.3g}")
         if progress:
             line = f"epoch {row['epoch']:3d}/{self.recipe.epochs}"
             line += f"  loss {train['loss']:.3f}  training {metric} {train[metric]:.1%}"
@@ -398,7 +344,7 @@ class Trainer:
     def save(self) -> None:
         """Write `checkpoint.pt` and `log.json`, if there is a folder."""
         self.saved = time.monotonic()
-        if self.out is None or self.ranks.rank > 0:
+        if self.out is None:
             return
         if done := self.step % self.epoch_steps:
             self.means(done)  # raises if the loss is no number

@@ -60,7 +60,6 @@ class Recipe:
         patch_drop_off: Share of the run, at its end, without the model's `PatchDrop`.
         ema_decay: Decay of the averaged weights; 0 is off.
         precision: "auto" is the faster one where the run begins; see `pick_precision`.
-        compile: Whether to use `torch.compile`: a minute or more of waiting, then faster steps (on GPUs).
         seed: Decides the initial weights, the order of the images and every augmentation.
         objective: "classification", or what is predicted of corrupted patches, without any labels: "masked-mean"
             (their mean colour), "masked-grid" (their colours, 4 x 4) or "masked-pixels"; see `OBJECTIVES`.
@@ -96,7 +95,6 @@ class Recipe:
     patch_drop_off: Share = 0.0
     ema_decay: EmaDecay = 0.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    compile: bool = False
     seed: Seed = 0
     objective: Literal[
         "classification", "masked-mean", "masked-grid", "masked-pixels"
@@ -265,7 +263,8 @@ def default_fields(config: Any) -> dict[str, Any]:
     A file from before a field existed was written by code that did what the field's default does; a field that is gone
     had one value wherever it stands.
     """
-    found: dict[str, Any] = {"erasing": 0.0} if isinstance(config, Recipe) else {}
+    found: dict[str, Any] = {}
+    found |= {"erasing": 0.0, "compile": False} if isinstance(config, Recipe) else {}
     found |= GONE if isinstance(config, ViTConfig) else {}
     for f in dataclasses.fields(config):
         value = getattr(config, f.name)

@@ -11,7 +11,6 @@ import warnings
 
 from vitlib.evidence import COMMAND, VERSION
 from vitlib.files import printable
-from vitlib.train.parallel import launcher
 from vitworkshop.cli import data, look, predict, pretrained, study, train
 from vitworkshop.cli.options import Parser
 
@@ -37,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     argv = sys.argv[1:] if argv is None else argv
     args = _parser().parse_args(argv)
-    token = COMMAND.set(f"{launcher()} -m vitlib {shlex.join(argv)}")
+    token = COMMAND.set(f"python -m vitlib {shlex.join(argv)}")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _tell

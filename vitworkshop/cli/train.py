@@ -24,7 +24,6 @@ from vitlib.model.vit import VisionTransformer
 from vitlib.train.evaluate import beside, evaluate
 from vitlib.train.loop import train_model
 from vitlib.train.objective import OBJECTIVES
-from vitlib.train.parallel import Ranks
 from vitlib.train.recipe import Recipe, recipe
 from vitlib.train.transfer import replace_head
 from vitlib.weights.pretrained import class_names, load_pretrained, save_pretrained
@@ -42,7 +41,6 @@ _OF_THE_PRESET = {
         int,
         "passes over the training images; on a folder, 500 steps or more (finetune: or 100 passes)",
     ),
-    "lr": (float, "peak learning rate"),
     "batch-size": (
         int,
         "images per step; on a folder at most so many, in batches alike",
@@ -111,11 +109,6 @@ def _add_training(p: argparse.ArgumentParser, data: str, name: str) -> None:
         action="store_true",
         help="start anew, overwrite the folder's checkpoint",
     )
-    p.add_argument(
-        "--compile",
-        action="store_true",
-        help="use torch.compile: slow to start, then faster",
-    )
 
 
 def _train(args: argparse.Namespace) -> None:
@@ -174,11 +167,8 @@ def _changes(args: argparse.Namespace) -> dict:
     prepare(args)
     if args.name is not None:
         check_name("--name", args.name, "give folders with --out")
-    given = {key: getattr(args, key) for key in ("epochs", "lr", "batch_size", "seed")}
-    changes = {
-        "compile": args.compile,
-        **{key: value for key, value in given.items() if value is not None},
-    }
+    given = {key: getattr(args, key) for key in ("epochs", "batch_size", "seed")}
+    changes = {key: value for key, value in given.items() if value is not None}
     if args.data in SETS:
         changes["data"] = args.data
     return changes | settings(args.set, ("scale", "name", "out", "data"), ("base",))
@@ -254,25 +244,19 @@ def _run(
         todo = dataclasses.replace(todo, epochs=epochs)
     out = args.out or Path("runs") / todo.name
     label = printable(train.label)
-    # of the processes that torchrun started: it alone speaks and writes
-    first = Ranks.here().rank == 0
-    if first:
-        shape = f"{todo.model.embed_dim} wide, {todo.model.depth} deep"
-        images = f"{len(train):,} images of {label}"
-        print(
-            f"{todo.name}: {shape}, {todo.epochs} epochs of {images}, in {out}",
-            flush=True,
-        )
+    shape = f"{todo.model.embed_dim} wide, {todo.model.depth} deep"
+    images = f"{len(train):,} images of {label}"
+    print(
+        f"{todo.name}: {shape}, {todo.epochs} epochs of {images}, in {out}", flush=True
+    )
     how = {
         "device": args.device,
         "resume": not args.no_resume,
         "budget_minutes": args.budget_minutes,
     }
-    with _alone(out) if first else contextlib.nullcontext():
+    with _alone(out):
         result = train_model(todo, train, val, out=out, start=start, **how)
     model = result.pop("model")
-    if not first:
-        return
     if not result["finished"]:
         done = f"{len(result['epochs'])} of {todo.epochs} epochs"
         print(f"the budget is used up after {done}; the same command goes on")
