@@ -64,13 +64,11 @@ WORKSHOP = ("vitworkshop", "words", "studies", "doctor", "exercises", "web", "cl
 AROUND = ("page", "tools", "classroom")
 # What the front door has of the workshop, loaded when first used; nothing else climbs
 LAZY = {
-    "Finding": "vitworkshop.doctor.case",
     "doctor": "vitworkshop.doctor.doctor",
     "check": "vitworkshop.exercises.ask",
     "hint": "vitworkshop.exercises.ask",
     "language": "vitworkshop.exercises.language",
     "look": "vitworkshop.cli.look",
-    "Explorer": "vitworkshop.web.explore",
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",
 }

@@ -14,6 +14,7 @@ import vitlib as vl
 from vitlib import tensors
 from vitlib.evidence import RESULTS
 from vitlib.files import lock, read_json, write_atomic
+from vitlib.model.encoder import DropPath, LayerScale
 from vitlib.model.patches import PATCH_EMBEDS
 from vitworkshop.cli import _one_line, main
 
@@ -46,7 +47,7 @@ LAYERS = {
     "axial": vl.AxialAttention(12, 2, grid=(2, 2), axis="row"),
     "post-norm": vl.PostNormBlock(12, 2, 24),
     "mlp": vl.Mlp(12, 24),
-    "scale": vl.LayerScale(12, 0.1),
+    "scale": LayerScale(12, 0.1),
 }
 OF_IMAGES = (*PATCH_EMBEDS, "model")
 NORMALISED = (
@@ -151,8 +152,8 @@ CALLS = [
     (lambda: vl.replace_head(MODEL, FAR), "num_classes must be below 2147483648, got 1e.12; no memory"),
     (lambda: vl.Mlp(FAR, 3), "embed_dim must be below 2147483648"),
     (lambda: LAYERS["mlp"](torch.tensor(1.0)), r"\(B, T, 12\), got \(\)"),
-    (lambda: vl.DropPath(10**400), "p must be a number in"),
-    (lambda: vl.LayerScale(3, 1e300), "init_value must be a number, got 1e.300"),
+    (lambda: DropPath(10**400), "p must be a number in"),
+    (lambda: LayerScale(3, 1e300), "init_value must be a number, got 1e.300"),
     (lambda: vl.sincos_2d((FAR, 1), 12), "grid must be at most 8192 rows or columns"),
     (lambda: vl.viz.plot_lines({"a": [1, 2]}, "x", "y", height=0.5), r"height must be a number in \[1, 100\]"),
     (lambda: vl.Dataset((255 * IMAGES).byte(), LABELS, None), "classes must be a Sequence, got None"),

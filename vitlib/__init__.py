@@ -12,12 +12,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 from vitlib import controls
-from vitlib.config import CONFIGS, PRESETS, ResNetConfig, ViTConfig
+from vitlib.config import PRESETS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import (
     CIFAR10_CLASSES,
-    fetch_cifar10,
     find_cifar10,
-    load_cifar10,
 )
 from vitlib.data.dataset import (
     Dataset,
@@ -49,20 +47,17 @@ from vitlib.explain.scores import (
 from vitlib.explain.trace import trace
 from vitlib.model.attention import Attention, AxialAttention
 from vitlib.model.costs import count_macs, count_parameters
-from vitlib.model.encoder import Block, DropPath, LayerScale, Mlp, PostNormBlock
+from vitlib.model.encoder import Block, Mlp, PostNormBlock
 from vitlib.model.patches import (
     ConvPatchEmbed,
-    ConvStem,
-    HybridPatchEmbed,
     LinearPatchEmbed,
-    OverlapPatchEmbed,
     PatchDrop,
     conv_to_linear,
     patchify,
     unpatchify,
 )
 from vitlib.model.posembed import resample_pos_embed, sincos_2d
-from vitlib.model.resnet import PreActBottleneck, ResNet, StdConv2d
+from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer, build_model
 from vitlib.train.augment import (
     augment_batch,
@@ -82,7 +77,7 @@ from vitlib.train.masked import (
 )
 from vitlib.train.muon import Muon, orthogonalize
 from vitlib.train.objective import OBJECTIVES
-from vitlib.train.optim import EMA, build_optimizer, lr_at, parameter_groups
+from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
 from vitlib.weights.foreign import convert_state_dict, load_weights
@@ -91,28 +86,24 @@ from vitlib.weights.pretrained import list_pretrained, load_pretrained, save_pre
 if TYPE_CHECKING:
     from vitlib import viz
     from vitworkshop.cli.look import look
-    from vitworkshop.doctor.case import Finding
     from vitworkshop.doctor.doctor import doctor
     from vitworkshop.exercises.ask import check, hint
     from vitworkshop.exercises.language import language
-    from vitworkshop.web.explore import Explorer, explore
+    from vitworkshop.web.explore import explore
     from vitworkshop.web.export import export_web
 
 _LATE = {  # loaded when first used: figures, which need matplotlib, and the workshop's
     "viz": "vitlib.viz",
-    "Finding": "vitworkshop.doctor.case",
     "doctor": "vitworkshop.doctor.doctor",
     "look": "vitworkshop.cli.look",
     "check": "vitworkshop.exercises.ask",
     "hint": "vitworkshop.exercises.ask",
     "language": "vitworkshop.exercises.language",
-    "Explorer": "vitworkshop.web.explore",
     "explore": "vitworkshop.web.explore",
     "export_web": "vitworkshop.web.export",
 }
 __all__ = [
     "CIFAR10_CLASSES",
-    "CONFIGS",
     "DRAWN10_CLASSES",
     "EMA",
     "EXPLANATIONS",
@@ -123,25 +114,16 @@ __all__ = [
     "AxialAttention",
     "Block",
     "ConvPatchEmbed",
-    "ConvStem",
     "Dataset",
-    "DropPath",
-    "Explorer",
-    "Finding",
-    "HybridPatchEmbed",
-    "LayerScale",
     "LinearPatchEmbed",
     "MaskedPatchModel",
     "Mlp",
     "Muon",
-    "OverlapPatchEmbed",
     "PatchDrop",
     "PostNormBlock",
-    "PreActBottleneck",
     "Recipe",
     "ResNet",
     "ResNetConfig",
-    "StdConv2d",
     "ViTConfig",
     "VisionTransformer",
     "__version__",
@@ -170,7 +152,6 @@ __all__ = [
     "explore",
     "export_web",
     "features",
-    "fetch_cifar10",
     "few_shot",
     "find_cifar10",
     "grad_cam",
@@ -182,7 +163,6 @@ __all__ = [
     "intervene",
     "language",
     "list_pretrained",
-    "load_cifar10",
     "load_dataset",
     "load_drawn10",
     "load_folder",
@@ -197,7 +177,6 @@ __all__ = [
     "normalize",
     "occlusion",
     "orthogonalize",
-    "parameter_groups",
     "patch_colours",
     "patch_scores",
     "patchify",

@@ -15,7 +15,7 @@ import vitlib as vl
 from tools.measure import doctor as measure
 from tools.measure.cases import known, unseen
 from vitlib.data.cifar10 import find_cifar10
-from vitworkshop.doctor.case import Case
+from vitworkshop.doctor.case import Case, Finding
 from vitworkshop.doctor.run import evaluation
 
 TINY = vl.ViTConfig(
@@ -53,7 +53,7 @@ def preset(name: str, seed: int = 0) -> tuple[nn.Module, torch.Tensor, torch.Ten
     return vl.build_model(vl.RECIPES[name].model), vl.normalize(images), labels
 
 
-def names(findings: list[vl.Finding]) -> set[str]:
+def names(findings: list[Finding]) -> set[str]:
     return {finding.check for finding in findings}
 
 

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.model.encoder import BLOCKS
+from vitlib.model.encoder import BLOCKS, DropPath, LayerScale
 
 CLOSE = dict(rtol=1e-5, atol=1e-6)
 
@@ -135,7 +135,7 @@ def test_mlp_names_the_activations():
 def test_drop_path_drops_whole_images_and_keeps_the_mean():
     torch.manual_seed(0)
     x = torch.ones(20_000, 2, 3)
-    y = vl.DropPath(0.25).train()(x)
+    y = DropPath(0.25).train()(x)
     assert torch.equal(y, y[:, :1, :1].expand_as(y))  # all or nothing for each image
     assert y.unique().tolist() == pytest.approx([0, 1 / 0.75])
     assert y.mean().item() == pytest.approx(1, abs=0.02)
@@ -145,7 +145,7 @@ def test_drop_path_drops_whole_images_and_keeps_the_mean():
 @pytest.mark.parametrize("shape", [(4,), (4, 2), (4, 2, 3, 5)])
 def test_drop_path_takes_any_shape_and_dtype(shape):
     for dtype in (torch.float32, torch.bfloat16, torch.float64):
-        y = vl.DropPath(0.5).train()(torch.ones(shape, dtype=dtype))
+        y = DropPath(0.5).train()(torch.ones(shape, dtype=dtype))
         assert (
             y.shape == shape
             and y.dtype == dtype
@@ -155,15 +155,15 @@ def test_drop_path_takes_any_shape_and_dtype(shape):
 
 def test_drop_path_is_the_identity_otherwise():
     x = torch.randn(3, 2)
-    assert vl.DropPath(0.9).eval()(x) is x and vl.DropPath(0.0).train()(x) is x
-    assert vl.DropPath().p == 0 and "p=0.900" in repr(vl.DropPath(0.9))
+    assert DropPath(0.9).eval()(x) is x and DropPath(0.0).train()(x) is x
+    assert DropPath().p == 0 and "p=0.900" in repr(DropPath(0.9))
 
 
 def test_layer_scale():
-    layer, x = vl.LayerScale(4, 0.1), torch.randn(2, 3, 4)
+    layer, x = LayerScale(4, 0.1), torch.randn(2, 3, 4)
     torch.testing.assert_close(layer(x), x * 0.1)
     assert layer.gamma.shape == (4,) and layer.gamma.requires_grad
     layer(x).sum().backward()
     torch.testing.assert_close(layer.gamma.grad, x.sum((0, 1)))
     # a whole number is as good
-    assert torch.equal(vl.LayerScale(3, 1).gamma, torch.ones(3))
+    assert torch.equal(LayerScale(3, 1).gamma, torch.ones(3))

@@ -9,7 +9,13 @@ from torch import nn
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.model.patches import PATCH_EMBEDS, init_projection
+from vitlib.model.patches import (
+    PATCH_EMBEDS,
+    ConvStem,
+    HybridPatchEmbed,
+    OverlapPatchEmbed,
+    init_projection,
+)
 
 DTYPES = [
     torch.uint8,
@@ -111,13 +117,13 @@ def reach(layer: torch.nn.Module, token: int, size: int) -> tuple[int, int]:
 
 def test_overlapping_patches_share_pixels():
     assert reach(vl.ConvPatchEmbed(4, 1, 8), 5, 16) == (4, 4)
-    assert reach(vl.OverlapPatchEmbed(4, 1, 8), 5, 16) == (8, 8)  # 2P
-    assert reach(vl.OverlapPatchEmbed(3, 1, 8), 4, 9) == (5, 5)  # 2P - 1
+    assert reach(OverlapPatchEmbed(4, 1, 8), 5, 16) == (8, 8)  # 2P
+    assert reach(OverlapPatchEmbed(3, 1, 8), 4, 9) == (5, 5)  # 2P - 1
 
 
 @pytest.mark.parametrize(("P", "margin"), [(4, 2), (3, 1)])
 def test_overlapping_patches_see_black_beyond_the_border(P, margin):
-    layer, images = vl.OverlapPatchEmbed(P, 3, 8), torch.randn(2, 3, 2 * P, 3 * P)
+    layer, images = OverlapPatchEmbed(P, 3, 8), torch.randn(2, 3, 2 * P, 3 * P)
     framed = torch.zeros(2, 3, 2 * P + 2 * margin, 3 * P + 2 * margin)
     framed[:, :, margin:-margin, margin:-margin] = images
     expected = F.conv2d(framed, layer.proj.weight, layer.proj.bias, stride=P)
@@ -133,7 +139,7 @@ def test_overlapping_patches_see_black_beyond_the_border(P, margin):
 def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu(
     P, D, widths
 ):
-    stem, x = vl.ConvStem(P, 3, D), torch.randn(2, 3, 2 * P, 3 * P)
+    stem, x = ConvStem(P, 3, D), torch.randn(2, 3, 2 * P, 3 * P)
     expected, before = {}, 3
     for i, width in enumerate(widths):
         expected |= {f"stem.{3 * i}.weight": (width, before, 3, 3)}
@@ -167,7 +173,7 @@ def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu
 
 def test_a_dark_image_is_normalised_by_what_little_it_has():
     """The stem's epsilon shows where the pixels hardly differ."""
-    stem, x = vl.ConvStem(2, 1, 4), 1e-3 * torch.randn(1, 1, 4, 4)
+    stem, x = ConvStem(2, 1, 4), 1e-3 * torch.randn(1, 1, 4, 4)
     seen = F.conv2d(F.pad(x, (1, 1, 1, 1)), stem.stem[0].weight, stride=2)
     spread = (seen.var(correction=0) + 1e-5).sqrt()
     torch.testing.assert_close(
@@ -185,7 +191,7 @@ def test_a_dark_image_is_normalised_by_what_little_it_has():
     ],
 )
 def test_the_hybrids_patches_are_the_places_of_its_feature_map(P, D, widths):
-    layer = vl.HybridPatchEmbed(P, 3, D)
+    layer = HybridPatchEmbed(P, 3, D)
     assert layer.backbone.cfg.widths == widths
     images = torch.randn(2, 3, 3 * P, 2 * P)
     features = layer.backbone.forward_features(images)
@@ -265,7 +271,7 @@ def test_unpatchify_refuses(shape, P, size, message):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize("layer", [vl.ConvStem, vl.HybridPatchEmbed])
+@pytest.mark.parametrize("layer", [ConvStem, HybridPatchEmbed])
 @pytest.mark.parametrize("P", [0, 1, 6, 12, 4.0])
 def test_stem_and_hybrid_refuse_what_they_cannot_halve(layer, P):
     with pytest.raises(ValueError, match=f"patch_size .*got {P}"):

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import vitlib as vl
-from vitlib.model.resnet import GroupNormAct
+from vitlib.model.resnet import GroupNormAct, PreActBottleneck, StdConv2d
 
 # timm rounds a block's inner width to multiples of 8
 TINY = vl.ResNetConfig(
@@ -109,7 +109,7 @@ def test_the_default_costs_about_what_the_quick_vit_costs():
 
 
 def test_weights_are_standardised_one_output_channel_at_a_time():
-    layer = vl.StdConv2d(3, 4, 3, stride=2)
+    layer = StdConv2d(3, 4, 3, stride=2)
     images = torch.randn(2, 3, 7, 8)
     padded = F.pad(images, (1, 1, 1, 1))
     slow = torch.empty(2, 4, 4, 4)
@@ -143,7 +143,7 @@ def test_a_norm_is_over_groups_and_ends_in_a_relu():
 
 @pytest.mark.parametrize(("stride", "downsample"), [(1, False), (1, True), (2, True)])
 def test_a_block_whose_last_convolution_is_zero_is_its_stream(stride, downsample):
-    block = vl.PreActBottleneck(16, 16, stride, num_groups=4, downsample=downsample)
+    block = PreActBottleneck(16, 16, stride, num_groups=4, downsample=downsample)
     nn.init.zeros_(block.conv3.weight)
     x = torch.randn(2, 16, 6, 6)
     stream = block.downsample(block.norm1(x)) if downsample else x

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import vitlib as vl
+from vitlib.train.optim import parameter_groups
 
 TINY = vl.ViTConfig(
     img_size=8,
@@ -109,7 +110,7 @@ def test_the_blocks_matrices_are_muons_and_all_else_is_adamws_to_the_bit():
     twin = copy.deepcopy(model)
     names = {id(p): name for name, p in model.named_parameters()}
     ours = vl.build_optimizer(model, RECIPE)
-    adamw = torch.optim.AdamW(vl.parameter_groups(twin, 0.3), lr=0.002, fused=True)
+    adamw = torch.optim.AdamW(parameter_groups(twin, 0.3), lr=0.002, fused=True)
     joint, single = (
         {names[id(p)] for p in group["params"]} for group in ours.param_groups[2:]
     )

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import vitlib as vl
+from vitlib.train.optim import parameter_groups
 
 TINY = vl.ViTConfig(img_size=8, embed_dim=12, depth=2, num_heads=2, layer_scale=0.1)
 
@@ -20,7 +21,7 @@ def names_of(model, group):
 @pytest.mark.parametrize("pos_embed", ["learned", "learned2d", "relative"])
 def test_only_matrices_decay(pos_embed):
     model = vl.VisionTransformer(replace(TINY, pos_embed=pos_embed, mask_token=True))
-    decay, rest = vl.parameter_groups(model, 0.3)
+    decay, rest = parameter_groups(model, 0.3)
     assert decay["weight_decay"] == 0.3 and rest["weight_decay"] == 0.0
     block = ("attn.qkv.weight", "attn.proj.weight", "mlp.fc1.weight", "mlp.fc2.weight")
     assert names_of(model, decay) == {
@@ -35,7 +36,7 @@ def test_only_matrices_decay(pos_embed):
 
 def test_a_resnets_convolutions_decay_and_its_norms_and_biases_do_not():
     model = vl.ResNet(vl.ResNetConfig(widths=(32,), depths=(2,)))
-    decay, rest = (names_of(model, group) for group in vl.parameter_groups(model, 0.3))
+    decay, rest = (names_of(model, group) for group in parameter_groups(model, 0.3))
     assert {name for name in rest if "norm" not in name} == {"head.bias"} and len(
         rest
     ) == 15
@@ -50,7 +51,7 @@ def test_a_resnets_convolutions_decay_and_its_norms_and_biases_do_not():
 def test_frozen_parameters_are_left_out():
     model = vl.VisionTransformer(TINY)
     model.patch_embed.requires_grad_(False)
-    decay, rest = vl.parameter_groups(model, 0.1)
+    decay, rest = parameter_groups(model, 0.1)
     assert not any(
         "patch_embed" in name for name in names_of(model, decay) | names_of(model, rest)
     )
@@ -153,7 +154,7 @@ LION = SimpleNamespace(optimizer="lion", lr=1, weight_decay=0)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: vl.parameter_groups(nn.ReLU(), 0.1), "trainable parameters, got none"),
+        (lambda: parameter_groups(nn.ReLU(), 0.1), "trainable parameters, got none"),
         (
             lambda: vl.build_optimizer(nn.ReLU(), LION),
             "optimizer must be one of adamw, adam, .*; got 'lion'",

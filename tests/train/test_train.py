@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import vitlib as vl
+from vitlib.config import CONFIGS
 from vitlib.files import read_json
 from vitlib.train import loop, objective, precision
 from vitlib.train.checkpoint import Stopped, polite_interrupt
@@ -95,9 +96,7 @@ def test_the_seed_decides_everything_and_the_callers_random_state_is_kept():
 
 
 def test_progress_prints_the_precision_picked_and_a_line_per_epoch(capsys, tmp_path):
-    vl.train_model(
-        replace(RANDOM, precision="auto"), toy(), toy(), out=tmp_path
-    )
+    vl.train_model(replace(RANDOM, precision="auto"), toy(), toy(), out=tmp_path)
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == "in fp32"
     assert (
@@ -298,8 +297,8 @@ def test_a_recipe_changes_fields_of_whichever_model_it_has(kind):
     changed = recipe(
         "laptop", model=kind, **{f"model.{key}": value for key, value in sizes.items()}
     )
-    assert changed.model == vl.CONFIGS[kind](**sizes)
-    assert recipe(changed, **{"model.img_size": 16}).model == vl.CONFIGS[kind](
+    assert changed.model == CONFIGS[kind](**sizes)
+    assert recipe(changed, **{"model.img_size": 16}).model == CONFIGS[kind](
         img_size=16, **sizes
     )
     assert recipe("laptop", model=changed.model, lr=1.0) == replace(

@@ -29,6 +29,7 @@ from tools.measure.cases.unseen import (
     pictures,
     plain,
 )
+from vitlib.model.encoder import DropPath
 
 BUGS: list[Case] = []
 HEALTHY: list[Case] = []
@@ -61,7 +62,7 @@ class OverTokens(nn.Module):
         return self.norm(x.mT).mT
 
 
-class Unscaled(vl.DropPath):
+class Unscaled(DropPath):
     """DropPath that does not divide what is kept."""
 
     def forward(self, x):
