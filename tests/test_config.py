@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import vitlib as vl
-from vitlib.config import CHOICES, SIZES
+from vitlib.config import CHOICES
 from vitlib.model.attention import ATTENTIONS
 from vitlib.model.encoder import ACTIVATIONS, BLOCKS
 from vitlib.model.patches import PATCH_EMBEDS
@@ -77,11 +77,21 @@ def test_a_config_survives_json_and_pickle(cfg):
     assert pickle.loads(pickle.dumps(cfg)) == cfg and len({cfg, replace(cfg)}) == 1
 
 
+# layers L, width D, heads h
+TABLE_1 = {
+    "ti": (12, 192, 3),
+    "s": (12, 384, 6),
+    "b": (12, 768, 12),
+    "l": (24, 1024, 16),
+    "h": (32, 1280, 16),
+}
+
+
 @pytest.mark.parametrize("name", vl.PRESETS)
 def test_presets_are_table_1(name):
     cfg = vl.ViTConfig.preset(name)
     size, patch = name.removeprefix("vit-").split("/")
-    assert (cfg.depth, cfg.embed_dim, cfg.num_heads) == SIZES[size]
+    assert (cfg.depth, cfg.embed_dim, cfg.num_heads) == TABLE_1[size]
     assert (cfg.img_size, cfg.patch_size, cfg.num_classes, cfg.mlp_ratio) == (
         224,
         int(patch),

@@ -210,17 +210,7 @@ class ViTConfig:
         576
         """
         check_choice("preset", name, PRESETS)
-        size, patch = name.removeprefix("vit-").split("/")
-        depth, embed_dim, num_heads = SIZES[size]
-        config = cls(
-            224,
-            int(patch),
-            num_classes=1000,
-            embed_dim=embed_dim,
-            depth=depth,
-            num_heads=num_heads,
-        )
-        return replace(config, **overrides)
+        return replace(PRESETS[name], **overrides)
 
 
 @dataclass(frozen=True)
@@ -290,22 +280,22 @@ _HINTS = get_type_hints(ViTConfig)
 CHOICES = {
     name: get_args(hint) for name, hint in _HINTS.items() if get_origin(hint) is Literal
 }
-# layers L, width D, heads h; the MLP is 4D wide in each
-SIZES = {
-    "ti": (12, 192, 3),
-    "s": (12, 384, 6),
-    "b": (12, 768, 12),
-    "l": (24, 1024, 16),
-    "h": (32, 1280, 16),
+#: The models of `ViTConfig.preset` by name: the paper's B, L and H, DeiT's Ti and S, and S/32. Source: chapter 08.
+PRESETS = {
+    f"vit-{size}/{patch}": ViTConfig(
+        224,
+        patch,
+        num_classes=1000,
+        embed_dim=embed_dim,
+        depth=depth,
+        num_heads=num_heads,
+    )
+    for size, depth, embed_dim, num_heads, patches in (
+        ("ti", 12, 192, 3, (16,)),
+        ("s", 12, 384, 6, (16, 32)),
+        ("b", 12, 768, 12, (16, 32)),
+        ("l", 24, 1024, 16, (16, 32)),
+        ("h", 32, 1280, 16, (14,)),
+    )
+    for patch in patches
 }
-#: The names that `ViTConfig.preset` knows: the paper's B, L and H, DeiT's Ti and S, and S/32. Source: chapter 08.
-PRESETS = (
-    "vit-ti/16",
-    "vit-s/16",
-    "vit-s/32",
-    "vit-b/16",
-    "vit-b/32",
-    "vit-l/16",
-    "vit-l/32",
-    "vit-h/14",
-)
