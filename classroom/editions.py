@@ -45,7 +45,7 @@ README = {
 In this folder, with Python 3.11 to 3.14:
 
     python3 -m venv .venv
-    .venv/bin/python -m pip install patch-by-patch.zip jupyterlab       (Windows: .venv\\Scripts\\python)
+    .venv/bin/python -m pip install "patch-by-patch.zip[samples]" jupyterlab       (Windows: .venv\\Scripts\\python)
     .venv/bin/python -m jupyter lab
 
 Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the first cell.
@@ -55,7 +55,7 @@ Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the f
 在这个文件夹里，用 Python 3.11 到 3.14：
 
     python3 -m venv .venv
-    .venv/bin/python -m pip install patch-by-patch.zip jupyterlab       （Windows：.venv\\Scripts\\python）
+    .venv/bin/python -m pip install "patch-by-patch.zip[samples]" jupyterlab       （Windows：.venv\\Scripts\\python）
     .venv/bin/python -m jupyter lab
 
 Colab：File, Upload notebook；在旁边上传 patch-by-patch.zip，然后运行第一个单元格。

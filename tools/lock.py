@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
     oldest, *others = pythons()
     extras = PROJECT["optional-dependencies"]
     wanted = [*PROJECT["dependencies"], TORCH]
-    wanted += [*extras["test"], *extras["check"], *extras["book"]]
+    wanted += [pin for name in ("samples", "test", "check", "book") for pin in extras[name]]
     # timm, without its dependencies
     bare = [name for name in wanted if name.startswith("timm")]
     full = [name for name in wanted if name not in bare]

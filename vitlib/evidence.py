@@ -46,8 +46,12 @@ def paired_difference(
 
     "difference" is their mean, "se" its standard error, "interval" of 95 % (Student's t), "n" their number.
     """
-    from scipy.stats import t
-
+    try:
+        from scipy.stats import t
+    except ImportError as error:
+        raise ImportError(
+            'an interval needs SciPy: pip install "vitlib[samples]", or scipy alone'
+        ) from error
     differences = [
         first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())
     ]

@@ -99,7 +99,7 @@ def test_scripts_exist(page, words):
 def test_who_imports_timm_is_told_how_to_install_it(page):
     """In the book's environment it cannot be imported: it asks for torchvision, which would exchange torch."""
     if "import timm" in TEXT[page]:
-        told = "pip install . timm" in TEXT[page] or "<weights-timm>" in TEXT[page]
+        told = "timm huggingface_hub" in TEXT[page] or "<weights-timm>" in TEXT[page]
         assert told, "say where timm is installed: {ref}`installed <weights-timm>`"
 
 

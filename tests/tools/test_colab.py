@@ -249,9 +249,9 @@ def test_a_zip_that_kaggle_has_left_whole_is_found(run_cell, tmp_path):
 
 def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
     """pip looks for no dependency, so that it never replaces the host's torch."""
-    needed = names_of(
-        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = names_of(project["dependencies"])
+    needed |= names_of(project["optional-dependencies"]["samples"])
     needed |= names_of(requires("jaxtyping"))
     assert needed - HOSTS_HAVE == NAMED
     workflow = (ROOT / ".github/workflows/colab.yml").read_text()

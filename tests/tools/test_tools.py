@@ -150,8 +150,9 @@ def test_the_lock_pins_everything_and_fits_pyproject():
     ]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    lines = [*project["dependencies"], *extras["test"], *extras["check"]]
-    for line in [*lines, *extras["book"]]:
+    names = ("samples", "test", "check", "book")
+    lines = [line for name in names for line in extras[name]]
+    for line in [*project["dependencies"], *lines]:
         wanted = Requirement(line)
         found = locked.get(canonicalize_name(wanted.name))
         assert found and wanted.specifier.contains(found), (
@@ -353,7 +354,7 @@ def test_workflows_can_be_read():
         assert all(
             (ROOT / test).exists() for test in re.findall(r"\btests/[\w/]+\.py", text)
         )
-        assert "-e . " not in text, "install .[test]: what the tests import"
+        assert "-e . " not in text, "install .[samples,test]: what the tests import"
         assert workflow["name"] and all(
             job["steps"] and job["runs-on"] for job in workflow["jobs"].values()
         )

@@ -264,7 +264,7 @@ def sample_image(
     spec = importlib.util.find_spec("skimage")
     if spec is None or not spec.submodule_search_locations:
         raise ImportError(
-            "the sample photographs come with scikit-image: pip install scikit-image"
+            f'{name!r} is from scikit-image: pip install "vitlib[samples]", or take "cat 2"'
         )
     return load_image(
         Path(spec.submodule_search_locations[0]) / "data" / SAMPLES[name], img_size

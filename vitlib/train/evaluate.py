@@ -78,10 +78,15 @@ def evaluate(
     }
 
 
+def _coin(heads: int, n: int) -> float:
+    """The probability that a fair coin shows so few heads, or fewer, in n throws."""
+    k = torch.arange(heads + 1, dtype=torch.float64)
+    ways = math.lgamma(n + 1) - (k + 1).lgamma() - (n - k + 1).lgamma()
+    return (ways - n * math.log(2)).exp().sum().item()
+
+
 def beside(confusion: Tensor, loss: float, classes: Sequence[str]) -> dict:
     """What a card tells beside an accuracy: the commonest class's share, each class's recall, and warnings."""
-    from scipy.stats import binom
-
     counts, hits, warnings = (
         confusion.sum(1).tolist(),
         confusion.diagonal().tolist(),
@@ -91,7 +96,7 @@ def beside(confusion: Tensor, loss: float, classes: Sequence[str]) -> dict:
     name, found = classes[counts.index(most)], hits[counts.index(most)]
     # images that the model alone, or always saying that class alone, gets right: a fair coin's, were it no better
     model, guess = sum(hits) - found, most - found
-    if binom.cdf(guess, model + guess, 0.5) > 0.025:
+    if _coin(guess, model + guess) > 0.025:
         alone = f"of {n:,} images the model gets {model:,} right that this gets wrong, {guess:,} the other way round"
         warnings.append(
             f"{'perhaps ' * (model > guess)}no better than always saying {name}: {alone}"
