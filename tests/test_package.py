@@ -498,3 +498,49 @@ def takers() -> list[tuple[str, object]]:
 def test_the_first_line_says_whether_images_are_raw_or_normalised(name, thing):
     first = inspect.getdoc(thing).split("\n")[0]
     assert re.search(r"\b([Nn]ormalised|[Rr]aw)\b|of any scale", first), first
+
+
+README = (ROOT / "vitlib/README.md").read_text(encoding="utf-8")
+PASSED = """
+import sys, vitlib as vl, torch
+found = set()
+
+def watch(frame, event, argument):
+    code = frame.f_code
+    found.add((code.co_filename, code.co_firstlineno, code.co_name))
+    return watch
+
+sys.settrace(watch)
+vl.VisionTransformer(vl.ViTConfig()).eval()(torch.zeros(1, 3, 32, 32))
+sys.settrace(None)
+print(sorted(where for where in found if "vitlib" in where[0]))
+"""
+
+
+def test_the_readme_of_vitlib_names_each_file_behind_those_that_it_imports():
+    read = re.findall(r"\(([\w/]+\.py)\)", README)
+    files = (ROOT / "vitlib").rglob("[!_]*.py")
+    assert {*read} == {path.relative_to(ROOT / "vitlib").as_posix() for path in files}
+    read = [name.removesuffix(".py").replace("/", ".") for name in read[1:]]
+    for i, name in enumerate(read):
+        later = {f"vitlib.{other}" for other in read[i + 1 :]}
+        used = {
+            module
+            for module in later
+            for each in imports(TREE[f"vitlib.{name}"])
+            if f"{each}.".startswith(f"{module}.")
+        }
+        assert not used, f"{name} imports {used}, which stands below it"
+
+
+def test_the_readme_of_vitlib_counts_what_a_reader_passes_from_import_to_logits():
+    run = subprocess.run([sys.executable, "-c", PASSED], capture_output=True, text=True)
+    lines = 0
+    for file, first, name in ast.literal_eval(run.stdout):
+        for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                if first in (node.lineno, *(d.lineno for d in node.decorator_list)):
+                    text = ast.get_docstring(node) or ""
+                    lines += node.end_lineno - node.lineno + 1 - len(text.splitlines())
+    assert 400 < lines <= 700
+    assert f"through {lines} lines of functions" in README
