@@ -41,7 +41,6 @@ NOT_RUN = {  # what a line begins with, and why it is not run here
     ".venv/bin/python -m classroom.bundle": "fetches; tests/classroom",
     ".venv/bin/python -m vitlib data cifar10": "fetches; tests/data/test_download.py",
     ".venv/bin/python -m vitlib study run": "takes hours; tests/cli/test_main.py runs one",
-    ".venv/bin/python -m tools.measure.laptop": "measures for minutes",
     ".venv/bin/python -m torch.distributed.run --nnodes=2": "two machines",
 }
 BUDGET = (  # what stands behind a long line here

@@ -4,7 +4,6 @@ python -m tools.measure.bench           vitlib beside other libraries (or: make 
 python -m tools.measure.bench study     what the runner of studies costs beside the bare loop
 python -m tools.measure.bench paths     the training loop with a ViT, ResNet, hybrid, masked patches; timm beside them
 python -m tools.measure.bench web       a forward pass, an action and a page in the reader's browser
-python -m tools.measure.bench checks    what `vl.check` takes to judge an answer
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 
 from tools.libraries import LIBRARIES, Pictures, timm
-from tools.measure import bench_checks, bench_web
+from tools.measure import bench_web
 from vitlib import viz
 from vitlib.config import ViTConfig
 from vitlib.data.dataset import Dataset
@@ -390,7 +389,6 @@ MODES = {
     "study": (bench_study, speeds_table),
     "paths": (bench_paths, speeds_table),
     "web": (bench_web.measure, bench_web.table),
-    "checks": (bench_checks.measure, bench_checks.table),
 }
 
 
