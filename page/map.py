@@ -1,4 +1,4 @@
-"""The map of the ViT: its parts are in parts.yaml, its drawings in map.svg, their look in book/_static/map.css.
+"""The chapters as parts of the ViT, and the map: its drawings are in map.svg, their look in book/_static/map.css.
 
     python -m page.map        writes the model's numbers into map.svg, and the stand-alone book/_static/figures/map.svg
 
@@ -11,6 +11,7 @@ The strip is put under each chapter's promise, by its number, so that notebooks 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -23,11 +24,15 @@ from xml.etree import ElementTree
 import torch
 import yaml
 from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
 from torch import Tensor
 
 import vitlib as vl
+from page.address import ROOT, chapters
 from page.explorers import MODEL, PICTURE
+from page.numbers import markdown
 from page.words import t
+from vitworkshop.words import CHOSEN, table
 
 HERE = Path(__file__).resolve().parent
 STATIC = HERE.parent / "book" / "_static"
@@ -42,12 +47,20 @@ ElementTree.register_namespace("", SVG.strip("{}"))
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the ViT, or what is done with all of it, and its chapter; parts.yaml explains the fields."""
+    """One part of the ViT, or what is done with all of it: what the metadata of its chapter's notebook say of it.
 
-    page: str
-    name: str
-    kind: str
-    gist: str
+    A part that is not drawn in map.svg stands in the list of chapters alone.
+    """
+
+    page: (
+        str  # its chapter in book/, without ending; the number is its first two digits
+    )
+    name: str  # as on the map
+    kind: (
+        str  # gives it its colour: token, encoder, read, whole, train, look or further
+    )
+    question: str  # that its chapter answers, in Markdown
+    gist: str  # what it does, or what is asked there, in a sentence
 
     @property
     def number(self) -> str:
@@ -56,8 +69,8 @@ class Part:
 
 
 PARTS = tuple(
-    Part(**fields)
-    for fields in yaml.safe_load((HERE / "parts.yaml").read_text(encoding="utf-8"))
+    Part(path.stem, **json.loads(path.read_text(encoding="utf-8"))["metadata"]["part"])
+    for path in chapters()
 )
 BY_NUMBER = {part.number: part for part in PARTS}
 # a part's address, or None where there is no such page
@@ -71,14 +84,17 @@ def source() -> dict[str, ElementTree.Element]:
     return {element.get("id"): element for element in root.iter() if element.get("id")}
 
 
+def drawn() -> list[Part]:
+    """The parts that have a place in the drawings."""
+    whole = source()["whole-wide"]
+    places = {element.get("data-part") for element in whole.findall("*[@data-part]")}
+    return [part for part in PARTS if part.number in places]
+
+
 def drawing(
     kind: str, shape: str, address: Address = lambda part: None, lit: str = ""
 ) -> str:
     """A "strip" or the "whole", "wide" or "tall", as SVG; `lit` is the number of the reader's place, such as "05"."""
-    if lit and lit not in BY_NUMBER:
-        raise ValueError(
-            f"no part {lit!r} on the map; expected one of {', '.join(BY_NUMBER)}"
-        )
     svg = deepcopy(source()[f"{kind}-{shape}"])
     svg.attrib = {
         "class": f"vit-map {kind} {shape}",
@@ -115,7 +131,7 @@ def drawing(
 def said() -> Iterator[str]:
     """What drawings and tables say."""
     for part in PARTS:
-        yield from (part.name, part.gist)
+        yield from (part.name, part.question, part.gist)
     for name in DRAWINGS:
         for text in source()[name].itertext():
             yield text.strip()
@@ -259,7 +275,38 @@ def main() -> None:
     print(f"Wrote {path}, {path.stat().st_size / 1e3:.0f} kB.")
 
 
+def plan(language: str) -> str:
+    """The chapters' questions, under the headings of the table of contents, in Markdown."""
+    said = table(language)
+    parts = {f"book/{part.page}": part for part in PARTS}
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    lines = []
+    for group in toc["parts"]:
+        asked = [
+            parts[entry["file"]]
+            for entry in group["chapters"]
+            if entry["file"] in parts
+        ]
+        caption = said.get(group["caption"], group["caption"])
+        lines += [f"**{caption}**\n"] if asked else []
+        for part in asked:
+            question = said.get(part.question, part.question)
+            name = said.get(part.name, part.name)
+            lines.append(
+                f"{int(part.number)}. {question} {{doc}}`{name} <{part.page}>`"
+            )
+        lines += [""] if asked else []
+    return "\n".join(lines)
+
+
 # Sphinx
+
+
+class Plan(SphinxDirective):
+    """The chapters' questions, where it stands."""
+
+    def run(self) -> list[nodes.Node]:
+        return markdown(self, plan(CHOSEN["language"]))
 
 
 class vit_map(nodes.General, nodes.Element):
@@ -302,7 +349,8 @@ def visit_map(writer, node) -> None:
 
 
 def setup(app) -> None:
-    """Registers the map with Sphinx."""
+    """Registers the map and the list with Sphinx."""
+    app.add_directive("plan", Plan)
     app.add_node(vit_map, html=(visit_map, None))
     app.connect("doctree-resolved", open_chapter)
 

@@ -71,7 +71,9 @@ def main(arguments: list[str]) -> int:
     oldest, *others = pythons()
     extras = PROJECT["optional-dependencies"]
     wanted = [*PROJECT["dependencies"], TORCH]
-    wanted += [pin for name in ("samples", "test", "check", "book") for pin in extras[name]]
+    wanted += [
+        pin for name in ("samples", "test", "check", "book") for pin in extras[name]
+    ]
     # timm, without its dependencies
     bare = [name for name in wanted if name.startswith("timm")]
     full = [name for name in wanted if name not in bare]

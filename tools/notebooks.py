@@ -4,7 +4,7 @@
 
 notebooks/.written.json holds the digest of each chapter as it was written. One that still has it is renewed; beside any
 other the new edition is laid as 05-attention.new.ipynb, and that is said. A file that is gone is written again; a new
-edition that equals the chapter beside it goes. 00-start.ipynb has the title page's list of chapters.
+edition that equals the chapter beside it goes. 00-start.ipynb has the list of chapters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import nbformat
 
 from page import edition
 from page.address import ROOT, chapters
-from tools.plain import BOOK, plain, plain_notebook, tags, text_of
+from page.map import plan
+from tools.plain import plain, plain_notebook, tags, text_of
 from vitlib.files import read_json, write_atomic, write_json
 
 FOLDER = ROOT / "notebooks"
@@ -73,12 +74,9 @@ def tidy(path: Path, written: dict[str, str]) -> None:
 
 
 def start(language: str) -> str:
-    """The title page's list of chapters, each of which leads to its notebook."""
-    page = edition.page(BOOK / "intro.md", language)
-    parts = re.split(r"^(?=## )", page, flags=re.M)
-    (plan,) = (part for part in parts if "<01-patchify>`\n" in part)
-    plan = re.sub(r"\{doc\}`(.+?) <(\d\d-[\w-]+)>`", r"[\1](\2.ipynb)", plan)
-    return f"# Patch by Patch\n\n{plain(plan, '', language, 'intro', alone=False)}"
+    """The list of chapters, each of which leads to its notebook."""
+    told = re.sub(r"\{doc\}`(.+?) <(\d\d-[\w-]+)>`", r"[\1](\2.ipynb)", plan(language))
+    return f"# Patch by Patch\n\n{plain(told, '', language, 'intro', alone=False)}"
 
 
 def editions(language: str) -> Iterator[tuple[str, dict]]:

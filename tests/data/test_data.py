@@ -456,7 +456,9 @@ def test_missing_libraries_are_explained(monkeypatch):
         "find_spec",
         lambda name: None if name == "skimage" else real(name),
     )
-    with pytest.raises(ImportError, match=r"'astronaut' is from scikit-image: pip install .*samples"):
+    with pytest.raises(
+        ImportError, match=r"'astronaut' is from scikit-image: pip install .*samples"
+    ):
         photos.sample_image()
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(ImportError, match="libGL.*libgl1.*opencv-python-headless"):

@@ -100,12 +100,12 @@ def load_pretrained(
             )
         state = load(raw)
         check_finite(state, torch.float32, "it was damaged")
-        fields = {
+        card["config"] = {
             name: value
             for name, value in card["config"].items()
             if GONE.get(name) != value or name not in GONE
         }
-        cfg = CONFIGS[card.get("kind", "vit")](**fields)
+        cfg = CONFIGS[card.get("kind", "vit")](**card["config"])
         _check_sizes(cfg, state)
         model = build_model(cfg)
         model.load_state_dict({key: value.float() for key, value in state.items()})
