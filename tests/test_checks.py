@@ -265,8 +265,6 @@ def wrong_values(name: str, argument: str, kinds: list, marks: list) -> dict[str
                 values |= {"end": high, "above": high + 1.0}
             case Le(high):
                 values |= {"above": high + 1.0}
-            case checks.Usual():
-                pass
             case _:
                 values |= {"negative": -1} | (
                     {"zero": 0} if mark in (checks.as_pair, checks.check_grid) else {}
@@ -347,13 +345,11 @@ def test_every_number_has_a_range_or_is_known_to_have_none():
 @errors
 def test_a_check_goes_with_the_parameter_whatever_its_name():
     @checks.checked
-    def odd(much: checks.DropRate = -1, grid: checks.Size = 0) -> float:
+    def odd(much: checks.Rate = -1, grid: checks.Size = 0) -> float:
         return much
 
     assert odd() == odd(-1) == -1  # what is left at its default is not looked at
-    with pytest.raises(
-        ValueError, match=r"much must be a number in \[0, 1\), got -2; 0.1 is usual"
-    ):
+    with pytest.raises(ValueError, match=r"much must be a number in \[0, 1\), got -2"):
         odd(-2)
     with pytest.raises(
         ValueError,
@@ -405,12 +401,11 @@ def test_it_stays_the_function_that_it_was():
         (vl.viz.show_images, (IMAGES, None, 0), "cols must be a positive integer, or None, got 0"),
         (vl.patchify, (IMAGES, 0), "patch_size must be a positive integer, got 0"),
         (checks.check_value, ("flip", "no", bool), "flip must be True or False, got 'no'"),
-        (checks.check_value, ("n", 11, checks.Magnitude), "n must be a number in [0, 10], got 11; 9 is usual"),
-        (checks.check_value, ("n", 0, checks.MaskRatio), "n must be a number in (0, 1), got 0; 0.5 is usual"),
+        (checks.check_value, ("n", 11, checks.Magnitude), "n must be a number in [0, 10], got 11"),
+        (checks.check_value, ("n", 0, checks.MaskRatio), "n must be a number in (0, 1), got 0"),
         (checks.check_value, ("n", 2.0, checks.Count), "n must be a positive integer, got 2.0"),
         (checks.check_value, ("n", -1, checks.Natural), "n must be a whole number of 0 or more, got -1"),
         (checks.check_value, ("n", -1, checks.Classes), "n must be 0 (no head) or more, got -1"),
-        (checks.check_value, ("n", 2**32, checks.SmallSeed), "n must be a whole number in [0, 4294967296), got"),
         (checks.check_value, ("a", "rows", Literal["row"]), "a must be one of row; got 'rows'; did you mean 'row'?"),
         (tensors.check_dtype, (torch.zeros(1, dtype=torch.int8), "uint8 or float", "cast"), "got torch.int8; cast"),
         (tensors.check_dtype, (torch.zeros(1), "uint8", "x"), "expected uint8 images, got torch.float32; x"),

@@ -8,7 +8,7 @@ import inspect
 import operator
 import typing
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -197,17 +197,8 @@ def check_name(what: str, name: object, fix: str) -> None:
 # --- what stands at a parameter ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Usual:
-    """What a parameter usually is: `Annotated[Positive, Usual(0.8)]`. A refusal proposes it."""
-
-    value: object
-
-
 Count = Annotated[int, Gt(0), check_memory]
 Natural = Annotated[int, Ge(0)]
-Seed = Annotated[Natural, Usual(0)]
-SmallSeed = Annotated[Seed, Lt(2**32)]  # of 32 bits, as NumPy takes
 Classes = Annotated[int, check_classes]  # a function refuses in words of its own
 Images = Annotated[Float[Tensor, "B C H W"], check_numbers]  # normalised
 # one side, or (height, width)
@@ -216,18 +207,11 @@ Grid = Annotated[tuple[int, int], check_grid]  # (rows, columns)
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 # of a figure, in inches; near 0 Python aborts
-Height = Annotated[float, Ge(1), Le(100), Usual(3.8)]
+Height = Annotated[float, Ge(1), Le(100)]
 Rate = Annotated[float, Ge(0), Lt(1)]
-DropRate = Annotated[Rate, Usual(0.1)]
-PatchDropRate = Annotated[Rate, Usual(0.5)]
 Share = Annotated[float, Ge(0), Le(1)]
-MaskRatio = Annotated[float, Gt(0), Lt(1), Usual(0.5)]
-Magnitude = Annotated[float, Ge(0), Le(10), Usual(9)]  # of RandAugment
-# of a Beta distribution
-Alpha = Annotated[Positive, Usual("0.8 for Mixup, 1 for CutMix")]
-LearningRate = Annotated[Positive, Usual("1e-3")]
-WeightDecay = Annotated[NonNegative, Usual(0.05)]
-EmaDecay = Annotated[Rate, Usual(0.999)]
+MaskRatio = Annotated[float, Gt(0), Lt(1)]
+Magnitude = Annotated[float, Ge(0), Le(10)]  # of RandAugment
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -271,7 +255,7 @@ def _rules(owner: Any) -> dict[str, tuple[list, list]]:
 
 
 def _read(hint: Any) -> tuple[list, list]:
-    """The kinds of value that an annotation names, and the marks beside them: bounds, functions, `Usual`."""
+    """The kinds of value that an annotation names, and the marks beside them: bounds, functions."""
     parts = get_args(hint) if get_origin(hint) in (typing.Union, UnionType) else (hint,)
     kinds = [
         part.__origin__ if get_origin(part) is Annotated else part for part in parts
@@ -355,11 +339,9 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
         case _:
             expected = _called(kinds)
     expected += ", or None" * (NoneType in kinds)
-    usual = "".join(
-        f"; {mark.value} is usual" for mark in marks if isinstance(mark, Usual)
-    )
+    fix = ""
     if isinstance(value, str) and (named := [k for k in kinds if hasattr(k, "preset")]):
-        usual = f"; {named[0].__name__}.preset(name) makes one, as of 'vit-b/16'"
+        fix = f"; {named[0].__name__}.preset(name) makes one, as of 'vit-b/16'"
     got = f"{value!r:.200}"
     if isinstance(value, nn.Module):
         home = type(value).__module__.partition(".")[0]
@@ -368,7 +350,7 @@ def _refuse(name: str, value: Any, kinds: list, marks: list) -> None:
             got += "; pass its state_dict()"
         elif "VisionTransformer" in expected and home != "vitlib":
             got += "; vl.load_weights(model, theirs.state_dict()) reads its weights"
-    raise ValueError(f"{name} must be {expected}, got {got}{usual}")
+    raise ValueError(f"{name} must be {expected}, got {got}{fix}")
 
 
 def _called(kinds: list) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from vitlib.checks import (
     Classes,
     Count,
-    DropRate,
     Natural,
     NonNegative,
-    PatchDropRate,
     Positive,
+    Rate,
     Size,
-    Usual,
     as_pair,
     check_choice,
     check_fields,
@@ -82,11 +80,11 @@ class ViTConfig:
     embed_dim: Count = 192
     depth: Count = 6
     num_heads: Count = 3
-    mlp_ratio: Annotated[Positive, Usual(4.0)] = 4.0
+    mlp_ratio: Positive = 4.0
     qkv_bias: bool = True
-    drop_rate: DropRate = 0.0
-    drop_path_rate: DropRate = 0.0
-    patch_drop_rate: PatchDropRate = 0.0
+    drop_rate: Rate = 0.0
+    drop_path_rate: Rate = 0.0
+    patch_drop_rate: Rate = 0.0
     global_pool: Literal["token", "avg", "map", "token_avg", "token_reg"] = "token"
     patch_embed: Literal["conv", "linear", "overlap", "stem", "hybrid"] = "conv"
     pos_embed: Literal[
@@ -96,7 +94,7 @@ class ViTConfig:
     head: Literal["linear", "mlp"] = "linear"
     layer_scale: float | None = None
     act: Literal["gelu", "gelu_tanh", "quick_gelu", "silu", "relu"] = "gelu"
-    init_std: Annotated[NonNegative, Usual(0.02)] = 0.02
+    init_std: NonNegative = 0.02
     mask_token: bool = False
     attention: Literal["full", "axial"] = "full"
     class_token: bool = True
@@ -104,7 +102,7 @@ class ViTConfig:
     pre_norm: bool = False
     fc_norm: bool = False
     mlp: Literal["plain", "gated"] = "plain"
-    norm_eps: Annotated[Positive, Usual(1e-6)] = 1e-6
+    norm_eps: Positive = 1e-6
 
     def __post_init__(self) -> None:
         if isinstance(self.img_size, list):  # a config read back from JSON

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Integer, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import Classes, Count, Images, Seed, checked
+from vitlib.checks import Classes, Count, Images, Natural, checked
 from vitlib.data.dataset import normalize
 from vitlib.explain.gradients import Target
 from vitlib.explain.scores import patch_scores
@@ -119,7 +119,7 @@ def border_contrast(images: Images) -> Float[Tensor, "B H W"]:
 
 
 @checked
-def untrained(model: nn.Module, seed: Seed = 0) -> nn.Module:
+def untrained(model: nn.Module, seed: Natural = 0) -> nn.Module:
     """A model of the configuration of `model` with weights drawn anew by `seed`, in evaluation mode.
 
     Source: Adebayo et al. 2018 (arXiv 1810.03292), Section 3; chapters 13 and 15.
@@ -153,7 +153,7 @@ def borrowed_scores(
 
 
 @checked
-def break_ties(scores: Float[Tensor, "B N"], seed: Seed = 0) -> Float[Tensor, "B N"]:
+def break_ties(scores: Float[Tensor, "B N"], seed: Natural = 0) -> Float[Tensor, "B N"]:
     """Ranks of scores, 0 for the lowest, N - 1 for the highest; equal ones in an order that `seed` draws.
 
     Source: chapter 14.

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vitlib.checks import SmallSeed, checked
+from vitlib.checks import Natural, checked
 
 __all__ = ["pick_device", "seed_everything"]
 
 
 @checked
-def seed_everything(seed: SmallSeed) -> None:
+def seed_everything(seed: Natural) -> None:
     """Seed Python's, NumPy's and PyTorch's random numbers (all devices).
 
     Source: chapter 09.

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int64, Shaped, UInt8
 from torch import Tensor
 
 from vitlib.checks import (
+    Natural,
     Size,
-    SmallSeed,
     as_pair,
     check_between,
     check_choice,
@@ -147,7 +147,7 @@ def split_validation(
     images: Shaped[Tensor, "N ..."],
     labels: Int64[Tensor, " N"],
     n: int = 5000,
-    seed: SmallSeed = 0,
+    seed: Natural = 0,
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Holds n images, raw or normalised, out of a training set, each class in proportion.
 
@@ -180,7 +180,7 @@ def held_out(labels: Tensor, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     """The places of the images that are left, and of n held out; see `split_validation`."""
     total = len(labels)
     check_between("n", n, 1, total - 1)
-    check_value("seed", seed, SmallSeed)
+    check_value("seed", seed, Natural)
     shuffled = np.random.default_rng(seed).permutation(total)
     y = labels.cpu().numpy()[shuffled]
     # Rank each image within its own class, from 0 to 1: the n smallest are then spread evenly.

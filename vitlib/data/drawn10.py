@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Int64, UInt8
 from torch import Tensor
 
-from vitlib.checks import SmallSeed, check_between, check_choice, checked
+from vitlib.checks import Natural, check_between, check_choice, checked
 
 __all__ = ["DRAWN10_CLASSES", "drawn10_masks", "load_drawn10"]
 
@@ -30,7 +30,7 @@ _SIDE = (np.arange(32, dtype=np.float32) - 15.5) / 16  # pixel centres, from -1 
 
 @checked
 def load_drawn10(
-    split: str, n: int | None = None, seed: SmallSeed = 0
+    split: str, n: int | None = None, seed: Natural = 0
 ) -> tuple[UInt8[Tensor, "n 3 32 32"], Int64[Tensor, " n"]]:
     """Draws Drawn-10; the 10,000 training images take about three seconds of one core.
 
@@ -51,7 +51,7 @@ def load_drawn10(
 
 @checked
 def drawn10_masks(
-    split: str, n: int | None = None, seed: SmallSeed = 0
+    split: str, n: int | None = None, seed: Natural = 0
 ) -> Bool[Tensor, "n 32 32"]:
     """Which pixels of each image the thing covers, by half or more: bool (n, 32, 32); arguments as for `load_drawn10`.
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Rate, Usual, check_choice, check_value, checked
+from vitlib.checks import Rate, check_choice, check_value, checked
 from vitlib.config import ViTConfig
 from vitlib.tensors import check_dense
 
@@ -56,7 +56,7 @@ FUSIONS = {"mean": Tensor.mean, "max": Tensor.amax, "min": Tensor.amin}
 @torch.no_grad()
 @checked
 def attention_rollout(
-    maps: Maps, fusion: str = "mean", discard: Annotated[Rate, Usual(0)] = 0.0
+    maps: Maps, fusion: str = "mean", discard: Rate = 0.0
 ) -> Float[Tensor, "B T T"]:
     """How much of each input token reaches each output token, if attention alone moved information.
 

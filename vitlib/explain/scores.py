@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Count, Images, Seed, check_between, check_choice, checked
+from vitlib.checks import Count, Images, Natural, check_between, check_choice, checked
 from vitlib.explain.attention import attention_rollout
 from vitlib.explain.erasing import answer_with, occlusion
 from vitlib.explain.gradients import (
@@ -115,7 +115,7 @@ def patch_scores(
     model: VisionTransformer,
     images: Images,
     target: Target = None,
-    seed: Seed = 0,
+    seed: Natural = 0,
 ) -> Float[Tensor, "B N"]:
     """How important each patch of normalised images is, by one explanation or by a ranking that knows nothing.
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, DropRate, Grid, check_choice, check_heads, checked
+from vitlib.checks import Count, Grid, Rate, check_choice, check_heads, checked
 from vitlib.tensors import check_like
 
 __all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
@@ -66,7 +66,7 @@ class Attention(nn.Module):
         embed_dim: Count,
         num_heads: Count,
         qkv_bias: bool = True,
-        drop_rate: DropRate = 0.0,
+        drop_rate: Rate = 0.0,
     ) -> None:
         super().__init__()
         check_heads(embed_dim, num_heads)
@@ -199,7 +199,7 @@ class AxialAttention(Attention):
         embed_dim: Count,
         num_heads: Count,
         qkv_bias: bool = True,
-        drop_rate: DropRate = 0.0,
+        drop_rate: Rate = 0.0,
         *,
         grid: Grid,
         axis: str,

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vitlib.checks import Count, DropRate, Positive, check_choice, checked
+from vitlib.checks import Count, Positive, Rate, check_choice, checked
 from vitlib.model.attention import Attention, Bias
 from vitlib.tensors import check_tokens
 
@@ -67,7 +67,7 @@ class Mlp(nn.Module):
         embed_dim: Count,
         hidden_dim: Count,
         act: str = "gelu",
-        drop_rate: DropRate = 0.0,
+        drop_rate: Rate = 0.0,
     ) -> None:
         super().__init__()
         check_choice("act", act, ACTIVATIONS)
@@ -116,7 +116,7 @@ class DropPath(nn.Module):
     """
 
     @checked
-    def __init__(self, p: DropRate = 0.0) -> None:
+    def __init__(self, p: Rate = 0.0) -> None:
         super().__init__()
         self.p = p
 
@@ -181,8 +181,8 @@ class Block(nn.Module):
         num_heads: Count,
         hidden_dim: Count,
         qkv_bias: bool = True,
-        drop_rate: DropRate = 0.0,
-        drop_path: DropRate = 0.0,
+        drop_rate: Rate = 0.0,
+        drop_path: Rate = 0.0,
         layer_scale: float | None = None,
         act: str = "gelu",
         attention: Callable[..., Attention] = Attention,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from vitlib.checks import (
     Count,
-    PatchDropRate,
+    Rate,
     Size,
     as_pair,
     check_divides,
@@ -290,7 +290,7 @@ class PatchDrop(nn.Module):
     """
 
     @checked
-    def __init__(self, rate: PatchDropRate = 0.0) -> None:
+    def __init__(self, rate: Rate = 0.0) -> None:
         super().__init__()
         self.rate = rate
 

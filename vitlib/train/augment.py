@@ -15,12 +15,12 @@ from jaxtyping import Float, Integer, Shaped
 from torch import Generator, Tensor
 
 from vitlib.checks import (
-    Alpha,
     Classes,
     Count,
-    DropRate,
     Magnitude,
     Natural,
+    Positive,
+    Rate,
     Share,
     check_between,
     checked,
@@ -97,7 +97,7 @@ def augment_images(images: Images, recipe, generator: Generator) -> Floats:
 
 @checked
 def soft_targets(
-    labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: DropRate = 0.0
+    labels: Integer[Tensor, " B"], num_classes: Classes, smoothing: Rate = 0.0
 ) -> Targets:
     """Label smoothing: 1 - smoothing on the label, and `smoothing` spread evenly over all classes.
 
@@ -166,7 +166,7 @@ def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
 
 @checked
 def mixup(
-    images: Images, targets: Targets, alpha: Alpha, generator: Generator
+    images: Images, targets: Targets, alpha: Positive, generator: Generator
 ) -> tuple[Floats, Targets]:
     """Blend raw images x with partners x', lam * x + (1 - lam) * x', and targets alike; lam ~ Beta(alpha, alpha).
 
@@ -190,7 +190,7 @@ def mixup(
 
 @checked
 def cutmix(
-    images: Images, targets: Targets, alpha: Alpha, generator: Generator
+    images: Images, targets: Targets, alpha: Positive, generator: Generator
 ) -> tuple[Floats, Targets]:
     """Paste a box of another raw image into each, and mix the targets by the box's true share of the pixels.
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Count, LearningRate, checked
+from vitlib.checks import Count, Positive, checked
 
 __all__ = ["Muon", "orthogonalize"]
 
@@ -66,7 +66,7 @@ class Muon(torch.optim.AdamW):
 
     @checked
     def __init__(
-        self, groups: list[dict], lr: LearningRate, fused: bool | None = None
+        self, groups: list[dict], lr: Positive, fused: bool | None = None
     ) -> None:
         super().__init__(groups, lr=lr, betas=(0.9, 0.999), fused=fused)
         for group in (group for group in self.param_groups if "parts" in group):

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from vitlib.checks import (
     Count,
-    EmaDecay,
-    LearningRate,
     Natural,
     NonNegative,
-    WeightDecay,
+    Positive,
+    Rate,
     check_choice,
     check_value,
     checked,
@@ -50,7 +49,7 @@ NO_DECAY = (
 
 
 @checked
-def parameter_groups(model: nn.Module, weight_decay: WeightDecay) -> list[dict]:
+def parameter_groups(model: nn.Module, weight_decay: NonNegative) -> list[dict]:
     """Split a model's parameters into those that decay and those that do not.
 
     Decay pulls weights towards zero. That is sensible for matrices, but not for biases and norms (one number per
@@ -141,7 +140,7 @@ def _muon_groups(model: nn.Module, decaying: dict, lr_scale: float) -> list[dict
 def lr_at(
     step: Natural,
     total: Count,
-    base_lr: LearningRate,
+    base_lr: Positive,
     warmup: int = 0,
     schedule: str = "cosine",
     final_lr: NonNegative = 0.0,
@@ -195,7 +194,7 @@ class EMA:
     """
 
     @checked
-    def __init__(self, model: nn.Module, decay: EmaDecay) -> None:
+    def __init__(self, model: nn.Module, decay: Rate) -> None:
         self.decay, self.updates = decay, 0
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from vitlib.checks import (
     Count,
-    EmaDecay,
-    LearningRate,
     Magnitude,
     MaskRatio,
     Natural,
     NonNegative,
     Positive,
     Rate,
-    Seed,
     Share,
-    Usual,
-    WeightDecay,
     check_below,
     check_choice,
     check_fields,
@@ -77,25 +72,25 @@ class Recipe:
     epochs: Count = 10
     batch_size: Count = 128
     optimizer: Literal["adamw", "adam", "sgd", "muon"] = "adamw"
-    lr: LearningRate = 1e-3
-    muon_lr: Annotated[Positive, Usual(0.02)] = 0.02
-    weight_decay: WeightDecay = 0.05
+    lr: Positive = 1e-3
+    muon_lr: Positive = 0.02
+    weight_decay: NonNegative = 0.05
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    warmup: Annotated[Rate, Usual(0.05)] = 0.05
+    warmup: Rate = 0.05
     final_lr: NonNegative = 0.0
-    clip_norm: Annotated[NonNegative, Usual(1)] = 1.0
-    label_smoothing: Annotated[Rate, Usual(0.1)] = 0.0
+    clip_norm: NonNegative = 1.0
+    label_smoothing: Rate = 0.0
     crop: Natural = 4
     flip: bool = True
     randaugment: Natural = 0
     magnitude: Magnitude = 9.0
-    mixup: Annotated[NonNegative, Usual(0.8)] = 0.0
-    cutmix: Annotated[NonNegative, Usual(1)] = 0.0
+    mixup: NonNegative = 0.0
+    cutmix: NonNegative = 0.0
     mix_off: Share = 0.0
     patch_drop_off: Share = 0.0
-    ema_decay: EmaDecay = 0.0
+    ema_decay: Rate = 0.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    seed: Seed = 0
+    seed: Natural = 0
     objective: Literal[
         "classification", "masked-mean", "masked-grid", "masked-pixels"
     ] = "classification"

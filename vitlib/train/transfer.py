@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int64, Integer, Shaped
 from torch import Tensor, nn
 
-from vitlib.checks import Classes, Count, Seed, checked, is_number
+from vitlib.checks import Classes, Count, Natural, checked, is_number
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_labels
@@ -119,7 +119,7 @@ def features(
 
 @checked
 def sample_shots(
-    labels: Integer[Tensor, " n"], shots: Count, seed: Seed = 0
+    labels: Integer[Tensor, " n"], shots: Count, seed: Natural = 0
 ) -> Int64[Tensor, " m"]:
     """Indices of a few images of each class, drawn at random.
 
