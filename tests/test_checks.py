@@ -15,6 +15,7 @@ from torch import Generator, Tensor, nn
 
 import vitlib as vl
 from vitlib import checks, tensors
+from vitlib.train.augment import cutmix, mixup, random_flip
 
 errors = pytest.mark.errors
 
@@ -363,7 +364,7 @@ def test_one_letter_is_one_size_in_a_call():
     with pytest.raises(
         ValueError, match=r"expected targets of shape \(B, K\), B = 3, got \(1, 4\)"
     ):
-        vl.mixup(alpha=0.8, targets=TARGETS[:1], images=IMAGES, generator=DRAW)
+        mixup(alpha=0.8, targets=TARGETS[:1], images=IMAGES, generator=DRAW)
     with pytest.raises(
         ValueError,
         match=r"expected maps of shape \(L, B, h, T, T\), got \(2, 3, 2, 5, 4\)",
@@ -372,8 +373,8 @@ def test_one_letter_is_one_size_in_a_call():
 
 
 def test_it_stays_the_function_that_it_was():
-    assert vl.mixup.__name__ == "mixup" and "Blend raw" in vl.mixup.__doc__
-    assert list(inspect.signature(vl.mixup).parameters) == [
+    assert mixup.__name__ == "mixup" and "Blend raw" in mixup.__doc__
+    assert list(inspect.signature(mixup).parameters) == [
         "images",
         "targets",
         "alpha",
@@ -388,12 +389,12 @@ def test_it_stays_the_function_that_it_was():
 @pytest.mark.parametrize(
     "function, arguments, words",
     [
-        (vl.random_flip, (IMAGES, DRAW, 2), "p must be a number in [0, 1], got 2"),
-        (vl.random_flip, (IMAGES, 0), "generator must be a Generator, got 0"),
-        (vl.mixup, (IMAGES, LABELS, 0.8, DRAW), "expected targets of shape (B, K), B = 3, got (3,)"),
-        (vl.mixup, (IMAGES, TARGETS.long(), 0.8, DRAW), "write targets.float()"),
-        (vl.mixup, (IMAGES, TARGETS, 0, DRAW), "alpha must be a number above 0, got 0; 0.8 for Mixup"),
-        (vl.cutmix, (IMAGES, TARGETS, 0, DRAW), "alpha must be a number above 0, got 0; 0.8 for Mixup, 1 for CutMix"),
+        (random_flip, (IMAGES, DRAW, 2), "p must be a number in [0, 1], got 2"),
+        (random_flip, (IMAGES, 0), "generator must be a Generator, got 0"),
+        (mixup, (IMAGES, LABELS, 0.8, DRAW), "expected targets of shape (B, K), B = 3, got (3,)"),
+        (mixup, (IMAGES, TARGETS.long(), 0.8, DRAW), "write targets.float()"),
+        (mixup, (IMAGES, TARGETS, 0, DRAW), "alpha must be a number above 0, got 0; 0.8 for Mixup"),
+        (cutmix, (IMAGES, TARGETS, 0, DRAW), "alpha must be a number above 0, got 0; 0.8 for Mixup, 1 for CutMix"),
         (vl.grad_cam, (MODEL, BYTES), "expected images of dtype float, got torch.uint8; use vl.normalize(images)"),
         (vl.grad_cam, (None, BYTES), "model must be a VisionTransformer, got None"),
         (vl.grad_cam, (MODEL, IMAGES.numpy()), "got ndarray; turn a NumPy image"),
