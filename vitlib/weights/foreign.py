@@ -18,13 +18,13 @@ from vitlib.model.posembed import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_finite
 from vitlib.weights.families import Found, family_of, sizes_of
-from vitlib.weights.files import LISTS, beside, name_beside, read_weights
+from vitlib.weights.files import LISTS, beside, read_weights
 from vitlib.weights.names import HEAD, Weights, check_parts, find_vit, some
 
 __all__ = ["convert_state_dict", "load_weights"]
 
 # layers whose bias, where the weights have none, is zero
-UNBIASED = re.compile(r"(qkv|proj|fc[12]|head)\.bias$")
+UNBIASED = re.compile(r"(qkv|proj|fc[12]|head(\.2)?)\.bias$")
 
 
 @checked
@@ -86,8 +86,8 @@ def open_vit(path: str | Path, **said: Any) -> tuple[VisionTransformer, Found, W
         head = bool(what.config.num_classes)
         _load(model, found, head, None, what.mean, what.std, made_for_it=True)
     except ValueError as error:
-        if (name := name_beside(path)) and name not in str(error):
-            raise ValueError(f"{error}; config.json calls it {name}") from error
+        if (called := beside(path).get("called")) and called not in str(error):
+            raise ValueError(f"{error}; it is {called}") from error
         raise
     return model, what, found
 
@@ -115,7 +115,8 @@ def _load(
         if key != "mask_token" or key in own
     }
     if not load_head:
-        state = {key: value for key, value in state.items() if not HEAD.match(key)}
+        heads = [key for key in state if HEAD.match(key) or "pre_logits." in key]
+        state = {key: value for key, value in state.items() if key not in heads}
         state |= {key: value for key, value in own.items() if key.startswith("head.")}
     for key in own.keys() - state.keys():
         if UNBIASED.search(key) and key.replace("bias", "weight") in state:
