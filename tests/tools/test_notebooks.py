@@ -105,18 +105,19 @@ def test_a_reader_meets_no_solution_no_myst_and_nothing_dead(written, path):
 
 def test_words_lead_to_pages_where_there_are_some_else_to_what_lies_beside(monkeypatch):
     text = "{ref}`why <sec-05-sqrt-d>` {eq}`eq-05-qkv` {py:func}`vl.seed_everything`"
-    text += " {doc}`lab` {cite:t}`dao2022`"
+    text += " {doc}`lab` {ref}`all runs <beside-more>` {cite:t}`dao2022`"
     paper = "[Dao et al. (2022)](https://arxiv.org/abs/2205.14135)"
 
     def read(chapter, alone=False):
         return plain.plain(text, "", "en", chapter, alone)
 
     code = "`vl.seed_everything`"
-    rest = f"(5.1) {code} ViT lab {paper}"
+    page = "ViT lab all runs (The paper beside ours)"
+    rest = f"(5.1) {code} {page} {paper}"
     here = f"why, under “Why divide by √d?” {rest}"
     assert read("05-attention") == read("05-attention", alone=True) == here
     assert read("01-patchify", alone=True) == f"why {rest}"
-    beside = f"[why](05-attention.ipynb) [(5.1)](05-attention.ipynb) {code} ViT lab"
+    beside = f"[why](05-attention.ipynb) [(5.1)](05-attention.ipynb) {code} {page}"
     assert read("01-patchify") == f"{beside} {paper}"
     monkeypatch.setattr(plain, "read_url", lambda root: URL)
     plain.site.cache_clear()
