@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import vitlib as vl
 from vitlib.evidence import COMMAND
 from vitlib.files import read_json
+from vitlib.train import loop
 from vitlib.train.augment import rand_augment, random_crop, random_flip
 from vitlib.train.objective import OBJECTIVES
 
