@@ -121,15 +121,6 @@ def test_the_same_files_give_the_same_bytes(project):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_write_that_breaks_off_leaves_the_old_zip(project):
-    colab.write(project / "a.zip", project)
-    before = (project / "a.zip").read_bytes()
-    (project / "README.md").unlink()
-    with pytest.raises(FileNotFoundError):
-        colab.write(project / "a.zip", project)
-    assert (project / "a.zip").read_bytes() == before
-
-
 def test_make_colab_needs_no_package_and_says_what_to_do(project):
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
@@ -201,14 +192,6 @@ def run_cell(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("host", ["colab", "kaggle"])
-def test_with_nothing_there_two_lines_say_both_ways(run_cell, host):
-    installed, said = run_cell(host)
-    assert not installed and len(said) == 2
-    assert "patch-by-patch.zip" in said[0] and "`make colab`" in said[0]
-    assert "make set-url URL=" in said[1]
-
-
 @pytest.mark.parametrize(
     ("host", "installed"), [("own", False), ("colab", True), ("kaggle", True)]
 )
@@ -238,13 +221,6 @@ def test_what_kaggle_has_unpacked_is_packed_again(run_cell, tmp_path, place):
     assert run_cell("kaggle") == (["patch-by-patch.zip"], [])
     with zipfile.ZipFile(tmp_path / "patch-by-patch.zip") as archive:
         assert {"pyproject.toml", "vitlib/__init__.py"} <= set(archive.namelist())
-
-
-def test_a_zip_that_kaggle_has_left_whole_is_found(run_cell, tmp_path):
-    left = tmp_path / "kaggle-input/datasets/me/book/patch-by-patch.zip"
-    left.parent.mkdir(parents=True)
-    left.touch()
-    assert run_cell("kaggle") == ([str(left)], [])
 
 
 def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
@@ -356,18 +332,6 @@ def test_the_first_cell_installs_the_package_and_another_chapter_begins(bare):
     cells = bare.run("09", 2)
     assert found(cells) == str(bare.site / "vitlib/__init__.py")
     assert not cells[0].outputs, "it is installed already"
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.slow
-@pytest.mark.parametrize("bare", ["kaggle"], indirect=True)
-def test_the_first_cell_installs_what_kaggle_has_unpacked(bare):
-    shutil.unpack_archive(
-        bare.folder / "patch-by-patch.zip",
-        bare.folder.parent / "input/datasets/me/book",
-    )
-    (bare.folder / "patch-by-patch.zip").unlink()
-    assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
 
 
 @pytest.mark.weekly

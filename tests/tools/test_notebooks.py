@@ -103,12 +103,6 @@ def test_a_reader_meets_no_solution_no_myst_and_nothing_dead(written, path):
             assert named in each
 
 
-def test_the_test_above_sees_what_is_raw():
-    for raw in ("{ref}`a <b>`", "dosovitskiy2021", "<vit-lab>", ":::{note}"):
-        assert RAW.search(raw)
-    assert not RAW.search("[Dao et al. (2022)](https://arxiv.org/abs/2205.14135)")
-
-
 def test_words_lead_to_pages_where_there_are_some_else_to_what_lies_beside(monkeypatch):
     text = "{ref}`why <sec-05-sqrt-d>` {eq}`eq-05-qkv` {py:func}`vl.seed_everything`"
     text += " {doc}`lab` {ref}`all runs <beside-more>` {cite:t}`dao2022`"
@@ -134,21 +128,6 @@ def test_words_lead_to_pages_where_there_are_some_else_to_what_lies_beside(monke
     assert f"[(5.1)]({pages}/05-attention.html#equation-eq-05-qkv)" in said
     assert f"[{code}]({pages}/api.html#vl.seed_everything)" in said
     assert f"[ViT lab]({pages}/lab.html)" in said
-
-
-def test_a_section_of_the_same_notebook_is_named():
-    text = "({ref}`above <sec-05-cost>`) {ref}`Below <sec-05-photo>` a head"
-    said = plain.plain(text, "", "en", "05-attention", False)
-    photo = "What does a patch read in a photograph?"
-    assert said == f"(above, under “What does it cost?”) Below, under “{photo}”, a head"
-
-
-def test_the_plan_leads_to_each_chapter(tmp_path, monkeypatch):
-    monkeypatch.setattr(notebooks, "chapters", lambda: CHAPTERS[:1])
-    notebooks.write("en", tmp_path)
-    (cell,) = json.loads((tmp_path / "00-start.ipynb").read_text("utf-8"))["cells"]
-    led = re.findall(r"^\d+\. .*\]\(([\w-]+\.ipynb)\)$", cell["source"], re.M)
-    assert led == [path.name for path in CHAPTERS] and not RAW.findall(cell["source"])
 
 
 @pytest.fixture

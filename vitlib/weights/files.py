@@ -201,22 +201,17 @@ def not_weights(start: bytes) -> str:
     return f"of no kind that is read, it begins with {start[:8]!r}; {LISTS}"
 
 
-def name_beside(path: str | Path) -> str:
-    """What a config.json beside a file calls its model, or ""."""
-    file = find_weights(path).with_name("config.json")
-    told = read_json(file, "move it away") if file.is_file() else {}
-    return printable(str(told.get("architecture") or told.get("model_type") or ""))
-
-
-def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
-    """Hugging Face's config.json and preprocessor_config.json beside a file; {} if of a model of another width."""
+def beside(path: str | Path, embed_dim: int | None = None) -> dict[str, Any]:
+    """What Hugging Face's and open_clip's JSON beside a file tells; {} if it is of a model of another width."""
     told: dict[str, Any] = {}
     place = find_weights(path)
     for name in ("preprocessor_config.json", "config.json"):
         if (file := place.with_name(name)).is_file():
             told |= read_json(file, "fetch it again, or move it away")
-    # of CLIP or SigLIP, whole; of an encoder and a decoder
-    for tower in ("vision_config", "encoder", "backbone_config"):
+    if name := told.get("architecture") or told.get("model_type"):
+        told["called"] = f"called {printable(str(name))} in config.json"
+    # of CLIP or SigLIP, whole; of FLAVA; of an encoder and a decoder
+    for tower in ("vision_config", "image_config", "encoder", "backbone_config"):
         if isinstance(told.get(tower), dict):
             told |= told[tower]
     if (file := place.with_name("open_clip_config.json")).is_file():
@@ -228,4 +223,4 @@ def beside(path: str | Path, embed_dim: int | None) -> dict[str, Any]:
             told["num_attention_heads"] = width // tower.get("head_width", 64)
         told |= {"image_mean": way.get("mean"), "image_std": way.get("std")}
     width = told.get("hidden_size", told.get("num_features", embed_dim))
-    return told if width == embed_dim else {}
+    return told if embed_dim in (None, width) else {}

@@ -21,7 +21,6 @@ from vitlib.data.photos import (
     PICTURES,
     class_folders,
     is_left,
-    load_folder,
     load_image,
     visible,
 )
@@ -58,6 +57,15 @@ _TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
 )
+
+# what tells in a file beside a picture of its name, or in one for all, what or where something is in pictures
+_TOLD = {
+    ".txt": "boxes (as YOLO's)",
+    ".xml": "boxes (as Pascal VOC's)",
+    ".json": "boxes or outlines (as COCO's or LabelMe's)",
+    ".csv": "a table",
+}
+_LABELS = re.compile(r"(annot|instances|coco).*\.json$|\.csv$", re.IGNORECASE)
 
 
 class Look(NamedTuple):
@@ -380,30 +388,30 @@ def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
 
 def _pictures(path: Path) -> Look | None:
     """A folder of pictures."""
-    if not path.is_dir():
+    classes = class_folders(path) if path.is_dir() else []
+    rooms = [path, *classes, *(room for one in classes for room in class_folders(one))]
+    files = [file for room in rooms for file in visible(room) if file.is_file()]
+    pictures = [
+        file
+        for file in files
+        if _PICTURE.search(file.name) or file.parent == path and _is_picture(file)
+    ]
+    if not pictures:
         return None
-    inside = [p for p in visible(path) if p.is_file() and _is_picture(p)]
-    name = printable(path.name)
-    classes = class_folders(path)
-    rooms = [*classes, *(room for one in classes for room in class_folders(one))]
-    if not any(_PICTURE.search(file.name) for room in rooms for file in visible(room)):
-        if not inside:
-            return None
-        count = f"{len(inside):,} picture{'s' * (len(inside) > 1)}"
-        line = f"{name}: {count}, in no class's folder"
-        return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
-    command = f"{_RUN} finetune cifar10-photo --data {_quoted(path)}"
+    name, count = printable(path.name), len(pictures)
+    counted = f"{name}: {count:,} picture{'s' * (count > 1)}"
+    command = f"{_RUN} predict cifar10-photo {_quoted(path)}"
+    told = _labels(path, files, {file.stem for file in pictures})
+    if all(file.parent == path for file in pictures):
+        return Look([f"{counted}, in no class's folder", *told], command)
     try:
         train, test, held_out = load_split(path, _SIDE)
     except ValueError as error:
-        try:
-            data = load_folder(path, _SIDE)
-        except ValueError:
-            raise error from None
-        kinds = f"{len(data.classes)} class{'es' * (len(data.classes) > 1)}"
-        counted = f"{len(data):,} pictures of {kinds}"
-        lines = [f"{name}: {counted}", *look_at(data), f"not to train on yet: {error}"]
-        return Look(lines, f"{_RUN} predict cifar10-photo {_quoted(path)}")
+        inside = {file.parents[1] for file in pictures} & {*classes}
+        if inside:  # by itself it may be one to train on
+            first = min(inside, key=lambda one: ("train" not in one.name.lower(), one))
+            command = f"{_RUN} look {_quoted(first)}"
+        return Look([counted, *told, f"not to train on yet: {error}"], command)
     counts = train.labels.bincount(minlength=len(train.classes)).tolist()
     counted = ", ".join(
         f"{c} {n:,}" for c, n in zip(train.classes, counts, strict=True)
@@ -411,7 +419,21 @@ def _pictures(path: Path) -> Look | None:
     lines = [
         f"{name}: pictures to train on, {printable(counted)}; to test by, {held_out}"
     ]
-    return Look(lines + look_at(train, test), command)
+    command = f"{_RUN} finetune cifar10-photo --data {_quoted(path)}"
+    return Look([*lines, *told, *look_at(train, test)], command)
+
+
+def _labels(path: Path, files: list[Path], stems: set[str]) -> list[str]:
+    """What lies beside pictures and tells what or where something is in them, an example of each kind."""
+    found: dict[str, Path] = {}
+    for file in files:
+        is_label = file.stem in stems or _LABELS.search("/".join(file.parts[-2:]))
+        if is_label and file.suffix in _TOLD:
+            found.setdefault(_TOLD[file.suffix], file)
+    return [
+        f"{what} beside them, not read: {printable(file.relative_to(path).as_posix())}"
+        for what, file in found.items()
+    ]
 
 
 def _quoted(path: str | Path) -> str:
