@@ -38,7 +38,9 @@ blocks.0.self_attn.q_proj.bias blocks.0.attn.q_bias blocks.0.self_attn.out_proj.
 blocks.0.mlp.c_fc.bias blocks.0.mlp.w3.bias blocks.0.mlp.w1.bias blocks.0.mlp.up_proj.bias blocks.0.attns.1.qkv.bias
 blocks.0.mlp.fc1.SCB blocks.0.mlp.fc1.weight_orig blocks.0.attn.lambda_q1 blocks.0.attn.gating_param
 embeds.proj.bias text_embeddings.word_embeddings.weight embeddings.detection_tokens blocks.0.message_fc.bias
-blocks.0.gamma_1 ln_pre.bias ln_post.bias cls_classifier.bias distillation_classifier.bias""".split()
+blocks.0.gamma_1 ln_pre.bias ln_post.bias cls_classifier.bias distillation_classifier.bias
+blocks.0.self_attn.qkv.bias blocks.0.self_attn.projection.bias patch_embedding.position_embeddings
+blocks.0.adaLN_modulation.1.bias to_patch_embedding.1.bias exp_avg""".split()
 HOSTILE = "<img src=x onerror=alert(1)>"
 ROWS = """(async () => {
     const {n} = e.way, some = [0, n, n * n - 1];
@@ -382,6 +384,21 @@ def test_the_families_of_today_answer_as_in_python(tab, tmp_path, timm, family):
         torch.testing.assert_close(last, tokens, rtol=1e-4, atol=1e-4)
     for value, total in run(tab, OPENED):
         assert total == pytest.approx(value, abs=2e-4), (family, value)
+
+
+def test_of_several_models_in_a_file_it_says_which_it_took(tab, tmp_path):
+    state = lively(FOREIGN).state_dict()
+    teacher, student = (
+        {f"{place}.backbone.{key}": value.clone() for key, value in state.items()}
+        for place in ("teacher", "student")
+    )
+    save_file(teacher | student, tmp_path / "two.safetensors")
+    says = give(tab, tmp_path / "two.safetensors")
+    card = vl.load_pretrained(tmp_path / "two.safetensors")[1]
+    assert card["taken"] == "teacher.backbone, not student.backbone"
+    assert f"Taken: {card['taken']}." in says
+    save_file(teacher, tmp_path / "two.safetensors")
+    assert "Taken" not in give(tab, tmp_path / "two.safetensors")
 
 
 def test_positions_of_a_larger_picture_are_read_at_224_pixels(tab, tmp_path):

@@ -127,6 +127,14 @@ def of_transformers(kind: str):
                 projection_dim=32,
             )
         ),
+        "BLIP": lambda: tr.BlipVisionModel(tr.BlipVisionConfig(**HF, patch_size=16)),
+        "two of a kind": lambda: tr.VisionTextDualEncoderModel(
+            tr.VisionTextDualEncoderConfig.from_vision_text_configs(
+                tr.ViTConfig(**HF, patch_size=16),
+                tr.BertConfig(**text),
+                projection_dim=32,
+            )
+        ),
         "DeiT, distilled": lambda: tr.DeiTForImageClassificationWithTeacher(
             tr.DeiTConfig(**HF, patch_size=16, num_labels=5)
         ),
@@ -141,7 +149,9 @@ def of_transformers(kind: str):
 
 def answer(theirs: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
     """What transformers' model says of pictures: logits, projected, or the vector of its head."""
-    if type(theirs).__name__ in ("SiglipModel", "CLIPModel"):
+    if type(theirs).__name__ == "BlipVisionModel":  # which normalises CLS twice
+        return theirs(pixel_values=x).last_hidden_state[:, 0]
+    if hasattr(theirs, "get_image_features"):
         found = theirs.get_image_features(pixel_values=x)
         return found if isinstance(found, torch.Tensor) else found.pooler_output
     found = theirs(pixel_values=x)
@@ -156,7 +166,7 @@ def answer(theirs: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
     [
         *("DINOv3", "DINOv3 with gates", "DINOv2 with registers", "DINOv2 with gates"),
         *("SigLIP", "SigLIP, whole", "CLIP", "CLIP, whole"),
-        *("DeiT, distilled", "DINOv2 that reads two"),
+        *("BLIP", "two of a kind", "DeiT, distilled", "DINOv2 that reads two"),
     ],
 )
 @torch.no_grad()
@@ -169,7 +179,7 @@ def test_transformers_model_is_read_from_its_folder(kind, tmp_path):
     assert not told & card["assumed"].keys()
     x = torch.rand(2, 3, *ours.cfg.image_shape) * 2 - 1
     torch.testing.assert_close(ours(x), answer(theirs, x), rtol=1e-4, atol=2e-5)
-    assert card["projects"] == kind.startswith("CLIP")
+    assert card["projects"] == kind.startswith(("CLIP", "two"))
 
 
 def openais(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -53,6 +53,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         {"act": "gelu_tanh"},
     ),
     "SigLIP": (r" attn_pool\.latent ", {}),
+    "BLIP": (
+        r" encoder\.layers\.0\.self_attn\.qkv\.weight ",
+        {"norm_eps": 1e-5, "mean_std": "clip"},
+    ),
     "CLIP (timm)": (
         r"^(?=.* library:timm )(?=.* norm_pre\.weight )",
         {"norm_eps": 1e-5, "mean_std": "clip"},
@@ -111,6 +115,7 @@ class Found(NamedTuple):
     std: Any
     assumed: dict[str, Any]
     classes: list[str]
+    called: str  # what JSON beside it says
     projects: bool  # whether its head leads to what pictures and words share, and names no classes
 
 
@@ -177,10 +182,12 @@ def family_of(found: Weights, config: Mapping[str, Any], **said: Any) -> Found:
     mean, std = MEAN_STD[way] if isinstance(way, str) else way
     cfg = ViTConfig(**fields)
     classes = _classes(config, cfg.num_classes)
-    bias = state.get("head.bias")
-    of_two = cfg.pre_norm or "visual." in found.place  # pictures' and words'
-    projects = of_two and cfg.num_classes > 0 and (bias is None or not bias.any())
-    return Found(family, cfg, mean, std, assumed, classes, projects)
+    bias = state.get("head.bias", state.get("head.2.bias"))
+    # pictures' and words'
+    of_two = cfg.pre_norm or re.search(r"visual\.|vision_model\.", found.place)
+    projects = bool(of_two) and cfg.num_classes > 0 and (bias is None or not bias.any())
+    called = config.get("called", "")
+    return Found(family, cfg, mean, std, assumed, classes, called, projects)
 
 
 def _shaped(state: Mapping[str, Tensor], told: Any) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from vitlib.model.posembed import resample_pos_embed
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_finite
 from vitlib.weights.families import Found, family_of, sizes_of
-from vitlib.weights.files import LISTS, beside, name_beside, read_weights
+from vitlib.weights.files import IN_FOLDERS, LISTS, beside, find_weights, read_weights
 from vitlib.weights.names import HEAD, Weights, check_parts, find_vit, some
 
 __all__ = ["convert_state_dict", "load_weights"]
 
 # layers whose bias, where the weights have none, is zero
-UNBIASED = re.compile(r"(qkv|proj|fc[12]|head)\.bias$")
+UNBIASED = re.compile(r"(qkv|proj|fc[12]|head(\.2)?)\.bias$")
 
 
 @checked
@@ -77,19 +77,32 @@ def load_weights(
 def open_vit(path: str | Path, **said: Any) -> tuple[VisionTransformer, Found, Weights]:
     """The ViT in a file of others, for pictures of `normalize` with its defaults; what it is; how it lay there."""
     weights = read_weights(path)
+    own = _without_card(path, weights)
     try:
         found = find_vit(weights)
         check_parts([*found.state, *found.beside], found.library)
         width = sizes_of(found.state).get("embed_dim")
-        what = family_of(found, beside(path, width), **said)
+        what = family_of(found, beside(path, width) or own, **said)
         model = VisionTransformer(what.config).eval()
         head = bool(what.config.num_classes)
         _load(model, found, head, None, what.mean, what.std, made_for_it=True)
     except ValueError as error:
-        if (name := name_beside(path)) and name not in str(error):
-            raise ValueError(f"{error}; config.json calls it {name}") from error
+        called = (beside(path) or own).get("called")
+        if called and called not in str(error):
+            raise ValueError(f"{error}; it is {called}") from error
         raise
     return model, what, found
+
+
+def _without_card(path: str | Path, weights: Any) -> dict[str, str]:
+    """What is said of a file in half precision alone, as runs of this book leave them, with a card beside."""
+    file = find_weights(path)
+    if file.suffix != ".safetensors" or file.name in IN_FOLDERS:
+        return {}
+    if any(value.dtype != torch.float16 for value in weights.values()):
+        return {}
+    card = f"its card {file.stem}.json, which tells more, is missing"
+    return {"called": f"made by this book, perhaps ({card})"}
 
 
 def _load(
@@ -115,7 +128,8 @@ def _load(
         if key != "mask_token" or key in own
     }
     if not load_head:
-        state = {key: value for key, value in state.items() if not HEAD.match(key)}
+        heads = [key for key in state if HEAD.match(key) or "pre_logits." in key]
+        state = {key: value for key, value in state.items() if key not in heads}
         state |= {key: value for key, value in own.items() if key.startswith("head.")}
     for key in own.keys() - state.keys():
         if UNBIASED.search(key) and key.replace("bias", "weight") in state:

@@ -30,7 +30,7 @@ NAMES = {
     r"^embeddings\.distillation_token$": "dist_token",
     r"^embeddings\.mask_token$": "mask_token",
     r"^(encoder\.|embeddings\.|Transformer\.|posembed_input\.)*(pos_embedding|position_embeddings)$": "pos_embed",
-    r"^(embeddings\.position_embedding\.weight|positional_embedding)$": "pos_embed",
+    r"^(embeddings\.position_embedding(\.weight)?|positional_embedding)$": "pos_embed",
     r"^(conv_proj|conv1|embeddings\.patch_embeddings\.projection|embedding)\.": "patch_embed.proj.",
     r"^embeddings\.patch_embeddings?\.(?=weight$|bias$)": "patch_embed.proj.",
     r"^(encoder\.layers\.encoder_layer_|encoder\.layers?\.|(model\.)?layers?\.)(\d+)\.": r"blocks.\3.",
@@ -44,10 +44,11 @@ NAMES = {
     r"^head\.layernorm\.": "attn_pool.norm.",
     r"^head\.mlp\.(?=fc[12]\.)": "attn_pool.mlp.",
     r"\.MultiHeadDotProductAttention_\d\.": ".attention.",
-    r"\.(self_attention|attn)\.in_proj_": ".attn.qkv.",
+    r"\.(self_attention\.in_proj_|attn\.in_proj_|self_attn\.qkv\.)": ".attn.qkv.",
     r"\.(attention\.(attention\.)?|self_attn\.|attn\.)([qkv])(uery|ey|alue|_proj)\.": r".attn.\3.",
     r"\.attn\.([qkv])_bias$": r".attn.\1.bias",
     r"\.(self_attention\.out_proj|attention\.(output\.dense|o_proj|out)|(self_attn|attn)\.out_proj)\.": ".attn.proj.",
+    r"\.self_attn\.projection\.": ".attn.proj.",
     r"\.(mlp\.(0|linear_1|c_fc|w12|weights_in)|intermediate\.dense|MlpBlock_\d\.Dense_0)\.": ".mlp.fc1.",
     r"\.(mlp\.(3|linear_2|c_proj|w3|weights_out|down_proj)|output\.dense|MlpBlock_\d\.Dense_1)\.": ".mlp.fc2.",
     r"\.mlp\.(w1|gate_proj)\.": ".mlp.fc1_g.",
@@ -70,6 +71,10 @@ ABSENT = {
     r"\blambda_[qk]\d": "attention that subtracts (differential attention)",
     r"\b(gating_param|pos_proj)\b": "places that gate attention (ConViT)",
     r"\b(attns|ffns)\.\d|^blocks\.\d+\.in_proj\.": "parts side by side in a block (parallel blocks)",
+    r"\bpatch_embedding\.(patch|position)_embeddings\b": "patches as MONAI cuts them, of volumes, too",
+    r"\bto_patch_embedding\b": "patches between two norms (vit-pytorch)",
+    r"\badaLN_modulation\b": "norms that time and class steer (DiT)",
+    r"^(exp_avg(_sq)?|momentum_buffer)$": "moments of an optimizer (its state alone)",
     r"^embeds\.": "patches of any size and number (NaFlexViT)",
     r"\btext_embeddings\b": "words among the patches (ViLT)",
     r"\bdetection_tokens\b": "tokens that find boxes (YOLOS)",
@@ -100,6 +105,9 @@ ODD = {
     r"^(?=.* library:transformers )(?=.* attn_pool\.latent )(?=.* classifier\.weight )": (
         "a classifier of the mean beside a question (SiglipForImageClassification)"
     ),
+    r"^(?=.* head\.weight )(?=.* encoder\.layers\.0\.self_attn\.qkv\.weight )": (
+        "a projection of CLS that is normalised twice (BlipModel)"
+    ),
     r"^(?=.* norm_pre\.weight )(?=.* attn_pool\.latent )": (
         "a question behind CLIP's norms (PE)"
     ),
@@ -112,9 +120,11 @@ ODD = {
 }
 NO_SUCH = "a VisionTransformer here has none and would give other answers; " + LISTS
 TWICE = "expected one {}, got two under different names; keep one of them"
-# what a file may hold that answers do not rest on: a decoder or a head of pre-training, what is computed anew here
+# what a file may hold that answers do not rest on: a decoder, a head of pre-training or of a task with a name of its
+# own, what is computed anew here
 UNUSED = re.compile(
     r"^(mask_token$|decoder|rope|local_cls_norm)|\bposition_ids$|^head\.(mlp|last_layer)\."
+    r"|^(\w+_(head|classifier)|(heads?|classifier)_(?!dist)\w+)\."
 )
 # of several models in a file (a teacher and its student; CLIP's two) this one is taken
 CHOSEN = re.compile(r"(?<![a-z])(teacher|ema|momentum|target|visual)(?![a-z])")
@@ -147,9 +157,9 @@ def find_vit(state: Any) -> Weights:
             "argparse",
         )
         fix = (
-            "that is no model; save its state_dict()"
+            "that is no model; save the model's state_dict()"
             if is_plain
-            else "take its state_dict()"
+            else "if that is a model, take its state_dict()"
         )
         raise ValueError(f"expected names and tensors, got a {kind} of {module}; {fix}")
     arrays = list(_arrays(state))
@@ -283,7 +293,7 @@ def _name_head(state: dict[str, Tensor]) -> dict[str, Tensor]:
         if len(layers) == 1
         else {}
     )
-    new |= {"pre_logits": "head.0"}
+    new |= {"pre_logits": "head.0"} if layers else {}
     moved = {key: key.rpartition(".") for key in state}
     return {
         f"{new[at]}.{last}" if at in new else key: state[key]

@@ -29,10 +29,9 @@ from vitlib.weights.files import (
     INDEXES,
     READ,
     find_weights,
-    name_beside,
 )
 from vitlib.weights.foreign import open_vit
-from vitlib.weights.names import Weights, some
+from vitlib.weights.names import HEAD, Weights, some
 
 __all__ = ["list_pretrained", "load_pretrained", "save_pretrained"]
 
@@ -149,7 +148,8 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
     model, what, found = open_vit(path, **assume)
     left = list(found.beside)
     if not what.config.num_classes:
-        left += [name for name in found.state if name.startswith("head.")]
+        left += [name for name in found.state if HEAD.match(name)]
+        left += [name for name in found.state if name.startswith("pre_logits.")]
     file = find_weights(path)
     is_usual = file.name.removesuffix(INDEX) in IN_FOLDERS
     name = file.resolve().parent.name if is_usual else file.name.partition(".")[0]
@@ -158,7 +158,7 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
         "config": asdict(what.config),
         "library": found.library,
         "family": what.family,
-        "called": name_beside(path),
+        "called": what.called,
         "mean": what.mean,
         "std": what.std,
         "assumed": what.assumed,

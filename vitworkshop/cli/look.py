@@ -16,12 +16,12 @@ from typing import NamedTuple
 from PIL import Image
 
 from vitlib.checks import checked
+from vitlib.data.cifar10 import FETCH, find_cifar10
 from vitlib.data.look import look as look_at
 from vitlib.data.photos import (
     PICTURES,
     class_folders,
     is_left,
-    load_folder,
     load_image,
     visible,
 )
@@ -54,10 +54,21 @@ _SIDE = (32, 32)  # of the pictures that are compared
 _MANY = 5_000  # files and folders that are looked at further down
 _HANDED_IN = (".ipynb", ".zip")
 _LARGE = 20_000_000  # bytes of a notebook
+# what trainers keep beside weights
+_BESIDE = re.compile(r"optim|sched|scaler|rng_state|training_args|random_states")
 _TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
 )
+
+# what tells in a file beside a picture of its name, or in one for all, what or where something is in pictures
+_TOLD = {
+    ".txt": "boxes (as YOLO's)",
+    ".xml": "boxes (as Pascal VOC's)",
+    ".json": "boxes or outlines (as COCO's or LabelMe's)",
+    ".csv": "a table",
+}
+_LABELS = re.compile(r"(annot|instances|coco).*\.json$|\.csv$", re.IGNORECASE)
 
 
 class Look(NamedTuple):
@@ -137,6 +148,8 @@ def look(thing: str | Path, **assume: object) -> Look:
         raise ValueError(f"{thing} is not there, and {fix}; {LISTS}")
     if path.suffix == ".json" and path.with_suffix(".safetensors").is_file():
         path = path.with_suffix(".safetensors")
+    if found := _cifar10(path):
+        return found
     if path.exists() and is_others(path) and not _is_picture(path):
         notebooks = _notebooks(path)
         return _submissions(path, notebooks) if notebooks else _weights(path, assume)
@@ -156,14 +169,44 @@ def look(thing: str | Path, **assume: object) -> Look:
     for kind in kinds:
         if found := kind(path):
             return found
-    raise ValueError(f"{thing} holds no weights, pictures, run or notebooks; {LISTS}")
+    raise ValueError(
+        f"{thing} holds no weights, pictures, run or notebooks{_other(path)}; {LISTS}"
+    )
+
+
+def _cifar10(path: Path) -> Look | None:
+    """The data set of the book, as its official files."""
+    for place in (path, path.parent):
+        if (found := find_cifar10(place)) and path in (place, found):
+            line = f"{printable(path.name)}: CIFAR-10; with VITLIB_DATA={_quoted(place)} the commands find it"
+            return Look([line], f"{_RUN} data verify --root {_quoted(place)}")
+    if any(p.name == "cifar-10-batches-py" for p in (path, *class_folders(path))):
+        raise ValueError(f"{path} is CIFAR-10 as pickles; {FETCH} fetches what is read")
+    return None
+
+
+def _other(path: Path) -> str:
+    """What a file in a folder is of which nothing is read, if its first bytes tell."""
+    for file in _inside(path):
+        what = _not_weights(file) if file.is_file() else ""
+        if what and not what.startswith(("text", "empty", "of no kind", "a pickle")):
+            return f": {printable(file.relative_to(path).as_posix())} is {what}"
+    return ""
+
+
+def _inside(path: Path) -> list[Path]:
+    """What lies in a folder and its folders, but for what is hidden or left there by a system."""
+    files = islice(path.rglob("*"), _MANY) if path.is_dir() else ()
+    return [
+        file
+        for file in sorted(files)
+        if not any(map(is_left, file.relative_to(path).parts))
+    ]
 
 
 def _further_down(path: Path) -> Look | None:
     """What lies in a folder's folders, by its name alone, and where to look."""
-    inside = path.rglob("*") if path.is_dir() else ()
-    parts = {file: file.relative_to(path).parts for file in islice(inside, _MANY)}
-    files = [file for file in parts if not any(map(is_left, parts[file]))]
+    files = _inside(path)
     found = {
         "weights": [file.parent for file in files if file.name in IN_FOLDERS]
         or [file for file in files if _holds_weights(file)],
@@ -171,7 +214,7 @@ def _further_down(path: Path) -> Look | None:
         "pictures": [  # as in data/train/cat/1.jpg
             file.parents[2]
             for file in files
-            if _PICTURE.search(file.name) and len(parts[file]) > 3
+            if _PICTURE.search(file.name) and path in file.parents[3:]
         ],
     }
     for what, places in found.items():
@@ -201,8 +244,12 @@ def _holds_weights(file: Path) -> bool:
     """By its name, as trainers call their checkpoints, and its first bytes."""
     if not (file.name.endswith((*READ, ".pth.tar")) and file.is_file()):
         return False
+    return not (_BESIDE.search(file.name) or _not_weights(file))
+
+
+def _not_weights(file: Path) -> str:
     with open(file, "rb") as opened:
-        return not not_weights(opened.read(512))
+        return not_weights(opened.read(512))
 
 
 def _weights(path: Path, assume: dict) -> Look:
@@ -368,8 +415,9 @@ def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
         raise ValueError(
             f"no notebook of {len(notebooks)} in {path} names a task of a homework; {LISTS}"
         )
-    ((number, count),) = found.most_common(1)
+    (number, count), *others = found.most_common()
     line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
+    line += "".join(f", {count} of homework {other}" for other, count in others)
     if path.suffix == ".ipynb":
         line = f"{printable(path.name)}: a notebook of homework {number}; grade takes the folder that it lies in"
         path = path.parent
@@ -380,30 +428,30 @@ def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
 
 def _pictures(path: Path) -> Look | None:
     """A folder of pictures."""
-    if not path.is_dir():
+    classes = class_folders(path) if path.is_dir() else []
+    rooms = [path, *classes, *(room for one in classes for room in class_folders(one))]
+    files = [file for room in rooms for file in visible(room) if file.is_file()]
+    pictures = [
+        file
+        for file in files
+        if _PICTURE.search(file.name) or file.parent == path and _is_picture(file)
+    ]
+    if not pictures:
         return None
-    inside = [p for p in visible(path) if p.is_file() and _is_picture(p)]
-    name = printable(path.name)
-    classes = class_folders(path)
-    rooms = [*classes, *(room for one in classes for room in class_folders(one))]
-    if not any(_PICTURE.search(file.name) for room in rooms for file in visible(room)):
-        if not inside:
-            return None
-        count = f"{len(inside):,} picture{'s' * (len(inside) > 1)}"
-        line = f"{name}: {count}, in no class's folder"
-        return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
-    command = f"{_RUN} finetune cifar10-photo --data {_quoted(path)}"
+    name, count = printable(path.name), len(pictures)
+    counted = f"{name}: {count:,} picture{'s' * (count > 1)}"
+    command = f"{_RUN} predict cifar10-photo {_quoted(path)}"
+    told = _labels(path, files, {file.stem for file in pictures})
+    if all(file.parent == path for file in pictures):
+        return Look([f"{counted}, in no class's folder", *told], command)
     try:
         train, test, held_out = load_split(path, _SIDE)
     except ValueError as error:
-        try:
-            data = load_folder(path, _SIDE)
-        except ValueError:
-            raise error from None
-        kinds = f"{len(data.classes)} class{'es' * (len(data.classes) > 1)}"
-        counted = f"{len(data):,} pictures of {kinds}"
-        lines = [f"{name}: {counted}", *look_at(data), f"not to train on yet: {error}"]
-        return Look(lines, f"{_RUN} predict cifar10-photo {_quoted(path)}")
+        inside = {file.parents[1] for file in pictures} & {*classes}
+        if inside:  # by itself it may be one to train on
+            first = min(inside, key=lambda one: ("train" not in one.name.lower(), one))
+            command = f"{_RUN} look {_quoted(first)}"
+        return Look([counted, *told, f"not to train on yet: {error}"], command)
     counts = train.labels.bincount(minlength=len(train.classes)).tolist()
     counted = ", ".join(
         f"{c} {n:,}" for c, n in zip(train.classes, counts, strict=True)
@@ -411,7 +459,21 @@ def _pictures(path: Path) -> Look | None:
     lines = [
         f"{name}: pictures to train on, {printable(counted)}; to test by, {held_out}"
     ]
-    return Look(lines + look_at(train, test), command)
+    command = f"{_RUN} finetune cifar10-photo --data {_quoted(path)}"
+    return Look([*lines, *told, *look_at(train, test)], command)
+
+
+def _labels(path: Path, files: list[Path], stems: set[str]) -> list[str]:
+    """What lies beside pictures and tells what or where something is in them, an example of each kind."""
+    found: dict[str, Path] = {}
+    for file in files:
+        is_label = file.stem in stems or _LABELS.search("/".join(file.parts[-2:]))
+        if is_label and file.suffix in _TOLD:
+            found.setdefault(_TOLD[file.suffix], file)
+    return [
+        f"{what} beside them, not read: {printable(file.relative_to(path).as_posix())}"
+        for what, file in found.items()
+    ]
 
 
 def _quoted(path: str | Path) -> str:

@@ -22,6 +22,7 @@ from vitlib.data.photos import (
 )
 
 _TEST = ("test", "val", "valid", "validation")  # the first that is there
+_IMAGES = re.compile(r"(jpeg)?im(age|g)s?", re.IGNORECASE)
 
 
 def load_split(
@@ -32,6 +33,7 @@ def load_split(
     folders = {_side(p.name): p for p in class_folders(path)}
     # "train" may be a class
     parts = {name: p for name, p in folders.items() if class_folders(p)}
+    _check_classes(folders.keys() - parts, class_folders(parts.get("train", path)))
     train = replace(
         load_folder(parts.get("train", path), img_size), label=path.resolve().name
     )
@@ -65,16 +67,36 @@ def load_split(
         )
     test = load_folder(part, img_size)
     if test.classes != train.classes:
-        names = " and ".join(", ".join(data.classes) for data in (train, test))
+        one, two = {*train.classes}, {*test.classes}
+        apart = {"train": sorted(one - two), part.name: sorted(two - one)}
+        alone = [
+            f"only in {of}: {', '.join(them)}" for of, them in apart.items() if them
+        ]
         raise ValueError(
-            f"expected the same classes in train and {part.name}, got {names}; rename them"
+            f"expected the same classes in train and {part.name}, got {'; '.join(alone)}; rename them, or move "
+            f"{part.name} away, and a tenth of train is held out"
         )
     return train, test, f"{len(test):,} pictures, all of {part.name}{rest}"
 
 
+def _check_classes(flat: set[str], folders: Sequence[Path]) -> None:
+    """Refuse folders that are no classes: the sides of a split, and pictures beside what tells where something is."""
+    sides = [name for name in ("train", *_TEST) if name in flat]
+    if "train" in sides and len(sides) > 1:
+        raise ValueError(
+            f"{' and '.join(sides)} hold no folders of classes; put each picture into one, as in train/cat/1.jpg"
+        )
+    names = [folder.name for folder in folders]
+    if len(names) > 1 and any(map(_IMAGES.fullmatch, names)):
+        raise ValueError(
+            f"{', '.join(names)} are no classes but pictures and their boxes, masks or labels; put each picture, or "
+            "what you cut out of it, into a folder of its class, as in cat/1.jpg"
+        )
+
+
 def _side(name: str) -> str:
-    """A folder's name as it is looked for: "train" for "training_set"."""
-    return re.sub(r"(ing)?([ _-]?set)?$", "", name.lower())
+    """A folder's name as it is looked for: "train" for "training_set" and "train2017"."""
+    return re.sub(r"(ing)?([ _-]?set)?\d*$", "", name.lower())
 
 
 def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:

@@ -48,7 +48,7 @@ def described(card: dict) -> list[str]:
     some = "one number" if cfg.num_classes == 1 else f"{cfg.num_classes:,} {words}"
     shape.append(some if cfg.num_classes else "no head")
     name = f"{printable(card['name'])}: {card['family']}, by the names of {card['library']}"
-    name += f" ({card['called']} in its JSON)" if card.get("called") else ""
+    name += f", {card['called']}" if card.get("called") else ""
     run = f"read at {READS[cfg.global_pool]}; run with {cfg.act}, epsilon {cfg.norm_eps:g}"
     way = f"mean {_numbers(card['mean'])}, deviation {_numbers(card['std'])}"
     lines = [f"{name}: {', '.join(shape)}", f"{run}, {way}", assumptions(card)]

@@ -77,7 +77,7 @@
     return values;
   }
 
-  /* The one ViT among these names, as `find_vit` of names.py finds it: { library, found: our name -> theirs, text }. */
+  /* The one ViT among these names, as `find_vit` of names.py finds it: { library, found: our name -> theirs, text, taken: of several, which }. */
   function find(names, shape, { libraries, names: patterns, chosen, passed, ours, head, absent, odd, no_such, unused }) {
     const is = (mark, name) => new RegExp(mark).test(name);
     const refuse = (parts, library) => { // parts that no model here has
@@ -96,17 +96,17 @@
     better(([, one]) => !is(passed, one));
     const library = places[0]?.[0];
     better(([one]) => one === library);
-    const several = apart().length > 1;
+    const all = apart(), several = all.length > 1;
     better(([, one]) => is(chosen, one));
     const prefixes = apart();
     if (prefixes.length !== 1) {
       refuse(strange([...dotted.keys()]), t("names unknown"));
-      const all = Object.keys(libraries).join(t(", "));
+      const known = Object.keys(libraries).join(t(", "));
       fail(prefixes.length
         ? t("expected the weights of one ViT under the names of {libraries}, got {n} rows of blocks, behind {places}", {
-          libraries: all, n: prefixes.length, places: some(prefixes.map((one) => `'${one}'`)) })
+          libraries: known, n: prefixes.length, places: some(prefixes.map((one) => `'${one}'`)) })
         : t("expected the weights of one ViT under the names of {libraries}, got {names}", {
-          libraries: all, names: some(names) || t("no tensors") }));
+          libraries: known, names: some(names) || t("no tensors") }));
     }
     if (library === "Google") fail(t("its names are those of Flax; {LOOK}", { LOOK }));
     const [prefix] = prefixes, found = new Map(), facts = new Set([`library:${library}`, `place:${prefix || "-"}`]), beside = [];
@@ -134,7 +134,8 @@
     for (const [name, theirs] of layers.size === 1 ? [...found] : [])
       if (is(head, name) && found.delete(name)) found.set(`head.${name.split(".").at(-1)}`, theirs);
     refuse(strange([...found.keys(), ...beside.filter((name) => !is(unused, name))]), library);
-    return { library, found, text };
+    const called = (one) => one.replace(/\.$/, "") || t("the rest");
+    return { library, found, text, taken: several && { one: called(prefix), others: some(all.filter((one) => one !== prefix).map(called)) } };
   }
 
   /* What stands in the files beside the weights: Hugging Face's config.json, timm's, and the card of a model of the book.
@@ -143,7 +144,7 @@
   function tell(json) {
     if (typeof json !== "object" || !json || Array.isArray(json)) fail(t("expected an object, as a config is"));
     if (json.weight_map) fail(t("its weights lie in several files; save_pretrained(folder, max_shard_size=\"9GB\") makes one"));
-    const own = json.config ?? json.vision_config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
+    const own = json.config ?? json.vision_config ?? json.image_config ?? json, data = { ...json.pretrained_cfg, ...json }, size = data.size ?? {}, told = {};
     const names = json.classes ?? json.label_names ?? (json.id2label && Object.entries(json.id2label)
       .sort(([a], [b]) => a - b).map(([, name]) => name));
     const check = (name, value, fits, wanted) => {
@@ -230,7 +231,7 @@
 
   async function read(file, dialect, told = {}, tick = () => {}) {
     const tensors = await header(file), shapeOf = (name) => tensors.get(name)?.shape;
-    const { library, found, text } = find([...tensors.keys()].filter((name) => shapeOf(name).length), shapeOf, dialect);
+    const { library, found, text, taken } = find([...tensors.keys()].filter((name) => shapeOf(name).length), shapeOf, dialect);
     const depth = new Set([...found.keys()].map((name) => name.match(/^blocks\.(\d+)\./)?.[1]).filter(Boolean)).size;
     const get = (name) => numbers(file, name, tensors.get(found.get(name)));
     const projects = found.has("norm_pre.weight") && !(found.has("head.bias") && (await get("head.bias")).some((v) => v));
@@ -259,7 +260,7 @@
       missing.length && t("missing: {names}", { names: some(missing) }), left.length && t("left over: {names}", { names: some(left) }),
     ].filter(Boolean).join(t("; ")) }));
     if (wrong) fail(t("{name} has {n} numbers, which does not fit the model's other tensors", { name: wrong, n: weights[wrong].length }));
-    return { config, weights, library, count: all, projects, ...made };
+    return { config, weights, library, count: all, projects, taken, ...made };
   }
 
   /* What other libraries keep apart in one, as joined.py does it, in place; positions of the model's grid; LayerScale in the layer

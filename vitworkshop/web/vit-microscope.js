@@ -137,9 +137,9 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.tell(t("Reading {file} …", { file: window.vitPictures.called(file) }));
       try {
         const reading = (share) => this.tell(t("Reading {file} …, {share}", {
-          file: window.vitPictures.called(file), share: `${Math.round(100 * share)}\u00a0%` }));
+          file: window.vitPictures.called(file), share: t("{n}\u00a0%", { n: Math.round(100 * share) }) }));
         const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
-        const { config, count, assumed, projects, recipe } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
+        const { config, count, assumed, projects, recipe, taken } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");
         const names = own?.length === K ? own : K === 1000 ? window.vitImageNet : range(K).map((k) => t("class {k}", { k }));
         this.lab?.end();
@@ -166,6 +166,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
             file: window.vitPictures.called(file), library, count: count.toLocaleString("en"), size, pixels: config.img_size,
             classes: K ? t("{n} classes", { n: K.toLocaleString("en") }) : projects ? t("a projection, left out") : t("no head"),
             ms: Math.round(performance.now() - begun) });
+        if (taken) this.about = sentences(this.about, t("Taken: {one}, not {others}.", taken));
         if (assumed.length) this.about = sentences(this.about, t("Assumed, as no config.json says it: {all}.", {
           all: clauses(assumed.map((name) => ASSUMED[name](config, found))) }));
         await this.cook();
