@@ -43,7 +43,8 @@ BEGINS = """() => {
         range.setEnd(text, i + 1);
         return range.getBoundingClientRect();
     };
-    const around = text => text.parentElement.closest('p, li, td, th, dd, dt, h1, h2, h3, h4, figcaption, summary, div');
+    const blocks = 'p, li, td, th, dd, dt, h1, h2, h3, h4, figcaption, summary, div';
+    const around = text => text.parentElement.closest(blocks);
     let before = null;
     for (let text; (text = texts.nextNode());) {
         if (before && around(before[0]) !== around(text)) before = null;
