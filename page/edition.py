@@ -285,7 +285,7 @@ def ran(path: Path, language: str, cache) -> str:
     """A chapter in a language, with the outputs of the English one."""
     import nbformat
 
-    from page.words import exchange
+    from vitworkshop.words import exchange  # here: tests import it after their hook
 
     book = notebook(path, language)
     _, english = cache.merge_match_into_notebook(nbformat.read(path, 4))

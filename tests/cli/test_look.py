@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import shlex
 import zipfile
@@ -15,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 import vitlib as vl
 from vitlib.weights.families import FAMILIES
-from vitlib.weights.files import OTHERS
+from vitlib.weights.files import LATER, OTHERS
 from vitworkshop.cli import main
 
 SIZES = dict(
@@ -235,7 +236,10 @@ GOOD = b"the real weights"
 @pytest.mark.errors
 @pytest.mark.parametrize(
     "sign",
-    [b"", b"Entry not found", b"\0\0\0\x18ftypheic", b"\0\0\x08\x03\xff", *OTHERS],
+    [
+        *(b"", b"Entry not found", b"\0\0\x08\x03\xff", b"\x80\4", *OTHERS),
+        *(b"\0" * at + sign for at, sign in LATER),
+    ],
 )
 def test_what_holds_no_weights_is_named_with_what_helps(sign, capsys):
     Path("x.safetensors").write_bytes(sign + b"\xff" * 40 * bool(sign in OTHERS))
@@ -397,6 +401,8 @@ def plain(**fields) -> dict[str, torch.Tensor]:
         ),
         ({"blocks.0.0.bn1.bias": torch.zeros(4)}, "embeds no patches"),
         ({"blocks.0.norm1.bias": None}, "norms without a bias"),
+        ({"blocks.0.adaLN_modulation.1.bias": torch.zeros(4)}, "steer .DiT"),
+        ({"to_patch_embedding.1.bias": torch.zeros(4)}, "vit-pytorch"),
         ({"patch_embedding.position_embeddings": torch.zeros(4)}, "MONAI cuts them"),
         ({"pos_embed": torch.zeros(1, 9, 64)}, ""),
     ],
@@ -746,3 +752,59 @@ def test_two_encoders_that_share_numbers_with_words_and_json_that_names_them(cap
     assert "2 heads" in seen and "5 numbers shared with words" in seen
     Path("two/config.json").write_text(json.dumps(told | {"hidden_size": 32}))
     assert "dual" not in str(vl.look("two"))  # it is another model's
+
+
+@pytest.mark.errors
+def test_a_pickle_is_made_weights_by_what_is_printed():
+    arrays = {key: value.numpy() for key, value in plain().items()}
+    Path("x.pkl").write_bytes(pickle.dumps(arrays))
+    with pytest.raises(ValueError, match="x.pkl is a pickle, which can run") as told:
+        vl.look("x.pkl")
+    (fix,) = re.findall(r"you trust it, (.*) makes weights", str(told.value))
+    exec(fix, {"torch": torch, "pickle": pickle, "FILE": "x.pkl", "NEW": "x.pt"})
+    assert "5 classes" in str(vl.look("x.pt"))
+
+
+@pytest.mark.errors
+def test_an_optimizer_alone_and_beside_weights():
+    model = vl.VisionTransformer(vl.ViTConfig(**SIZES))
+    model(torch.zeros(1, 3, 32, 32)).sum().backward()
+    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer.step()
+    Path("run/step10").mkdir(parents=True)
+    torch.save(optimizer.state_dict(), "run/step10/z_optim_states.pt")
+    torch.save(model.state_dict(), "run/step10/model_states.pt")
+    assert vl.look("run").lines == ["run: weights in step10/model_states.pt"]
+    with pytest.raises(ValueError, match="moments of an optimizer .its state alone"):
+        vl.look("run/step10/z_optim_states.pt")
+
+
+@pytest.mark.errors
+def test_a_folder_of_what_is_not_read_says_what_it_is():
+    Path("set/data").mkdir(parents=True)
+    Path("set/README.md").write_text("a data set")
+    Path("set/data/0.parquet").write_bytes(b"PAR1\0\xff")
+    with pytest.raises(ValueError, match="notebooks: data/0.parquet is a table"):
+        vl.look("set")
+
+
+@pytest.mark.errors
+def test_cifar10_is_known_by_its_folder(capsys):
+    Path("data/cifar-10-batches-bin").mkdir(parents=True)
+    Path("data/cifar-10-batches-bin/test_batch.bin").write_bytes(b"\3" * 9)
+    for thing in ("data", "data/cifar-10-batches-bin"):
+        seen = vl.look(thing)
+        assert "CIFAR-10; with VITLIB_DATA=data the commands find it" in str(seen)
+        assert seen.command == "python -m vitlib data verify --root data"
+    Path("other/cifar-10-batches-py").mkdir(parents=True)
+    with pytest.raises(ValueError, match="as pickles; `python -m vitlib data cifar10`"):
+        vl.look("other")
+
+
+def test_notebooks_of_two_homeworks_are_counted():
+    Path("in").mkdir()
+    for name, number in (("ada", 2), ("alan", 2), ("grace", 3)):
+        cells = [{"source": f"# task {number}.1\n"}]
+        text = json.dumps({"cells": cells, "nbformat": 4})
+        Path(f"in/{name}.ipynb").write_text(text)
+    assert "2 of 3 notebooks are of homework 2, 1 of homework 3" in str(vl.look("in"))

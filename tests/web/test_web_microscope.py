@@ -39,7 +39,8 @@ blocks.0.mlp.c_fc.bias blocks.0.mlp.w3.bias blocks.0.mlp.w1.bias blocks.0.mlp.up
 blocks.0.mlp.fc1.SCB blocks.0.mlp.fc1.weight_orig blocks.0.attn.lambda_q1 blocks.0.attn.gating_param
 embeds.proj.bias text_embeddings.word_embeddings.weight embeddings.detection_tokens blocks.0.message_fc.bias
 blocks.0.gamma_1 ln_pre.bias ln_post.bias cls_classifier.bias distillation_classifier.bias
-blocks.0.self_attn.qkv.bias blocks.0.self_attn.projection.bias patch_embedding.position_embeddings""".split()
+blocks.0.self_attn.qkv.bias blocks.0.self_attn.projection.bias patch_embedding.position_embeddings
+blocks.0.adaLN_modulation.1.bias to_patch_embedding.1.bias exp_avg""".split()
 HOSTILE = "<img src=x onerror=alert(1)>"
 ROWS = """(async () => {
     const {n} = e.way, some = [0, n, n * n - 1];

@@ -170,7 +170,7 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
         if label not in found:
             inside = ", ".join(p.name for p in class_folders(folder))
             fix = (
-                f"load it by itself if {inside} are classes"
+                f"load it by itself if {inside} are classes, else move their pictures up"
                 if inside
                 else "put .jpg or .png files there"
             )

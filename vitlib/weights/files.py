@@ -24,7 +24,8 @@ OTHERS = {
     b"{": "JSON; take the weights that it speaks of, in one file",
     b"\x89HDF": "Keras's (HDF5); take the weights that PyTorch or safetensors wrote",
     b"GGUF": "llama.cpp's (GGUF), rounded; take the weights that it was made of",
-    b"\x08": "ONNX, a graph; take the weights that it was made of",
+    b"\x08": "ONNX or TensorFlow's, a graph; take the weights that it was made of",
+    b"\x93NUMPY": "an array (.npy); np.savez writes weights, vl.load_image(np.load(FILE)) reads a picture",
     b"\x1f\x8b": "an archive (gzip); unpack it first",
     b"7z\xbc\xaf": "an archive (7z); unpack it first",
     b"Rar!": "an archive (RAR); unpack it first",
@@ -33,6 +34,16 @@ OTHERS = {
     b"8BPS": "Photoshop's (PSD); save it as JPEG or PNG",
     b"PAR1": "a table (Parquet); write its pictures as files",
 }
+# the same, where other bytes come before
+LATER = {
+    (257, b"ustar"): "an archive (tar); unpack it first",
+    (4, b"ftyp"): "HEIC, AVIF or a film; save a picture as JPEG or PNG",
+    (4, b"TFL3"): "TensorFlow Lite's; take the weights that it was made of",
+    (128, b"DICM"): "a scan (DICOM); save its picture as PNG",
+}
+LEGACY = (
+    b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19"  # a number that PyTorch's old files begin with
+)
 LISTS = "python -m vitlib look lists what is read"
 # what libraries call the weights in a folder, and the list of the files that they are spread over
 IN_FOLDERS = ("model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors")
@@ -149,7 +160,10 @@ def _read(path: Path) -> Any:
     ) as error:  # bytes that are changed or missing make the readers raise anything
         kind = "a safetensors file" if is_safe else "a PyTorch file"
         why = textwrap.shorten(repr(error), 200)
-        said = f"{path} begins as {kind} and cannot be read without running code that it holds, or is damaged"
+        code = (
+            "" if is_safe else "cannot be read without running code that it holds, or "
+        )
+        said = f"{path} begins as {kind} and {code}is damaged"
         raise ValueError(
             f"{said} ({why}); fetch it again, or take the weights that PyTorch or safetensors wrote"
         ) from error
@@ -185,12 +199,14 @@ def not_weights(start: bytes) -> str:
     for sign, what in OTHERS.items():
         if start.startswith(sign):
             return what
-    if start[257:262] == b"ustar":
-        return "an archive (tar); unpack it first"
-    if start[4:8] == b"ftyp":
-        return "HEIC, AVIF or a film; save a picture as JPEG or PNG"
-    if start.startswith((b"PK", b"\x80")):  # a zip, or a pickle
+    for (at, sign), what in LATER.items():
+        if start.startswith(sign, at):
+            return what
+    if start.startswith(b"PK") or LEGACY in start[:32]:  # a zip, or an old file
         return ""
+    if start.startswith(b"\x80"):
+        fix = "torch.save({k: torch.as_tensor(v) for k, v in pickle.load(open(FILE, 'rb')).items()}, NEW)"
+        return f"a pickle, which can run anything as it is read; if you trust it, {fix} makes weights of it"
     try:
         text = start[:64].decode("ascii")
     except UnicodeDecodeError:

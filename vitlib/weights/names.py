@@ -72,6 +72,9 @@ ABSENT = {
     r"\b(gating_param|pos_proj)\b": "places that gate attention (ConViT)",
     r"\b(attns|ffns)\.\d|^blocks\.\d+\.in_proj\.": "parts side by side in a block (parallel blocks)",
     r"\bpatch_embedding\.(patch|position)_embeddings\b": "patches as MONAI cuts them, of volumes, too",
+    r"\bto_patch_embedding\b": "patches between two norms (vit-pytorch)",
+    r"\badaLN_modulation\b": "norms that time and class steer (DiT)",
+    r"^(exp_avg(_sq)?|momentum_buffer)$": "moments of an optimizer (its state alone)",
     r"^embeds\.": "patches of any size and number (NaFlexViT)",
     r"\btext_embeddings\b": "words among the patches (ViLT)",
     r"\bdetection_tokens\b": "tokens that find boxes (YOLOS)",
@@ -154,9 +157,9 @@ def find_vit(state: Any) -> Weights:
             "argparse",
         )
         fix = (
-            "that is no model; save its state_dict()"
+            "that is no model; save the model's state_dict()"
             if is_plain
-            else "take its state_dict()"
+            else "if that is a model, take its state_dict()"
         )
         raise ValueError(f"expected names and tensors, got a {kind} of {module}; {fix}")
     arrays = list(_arrays(state))

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from vitlib.checks import checked
+from vitlib.data.cifar10 import FETCH, find_cifar10
 from vitlib.data.look import look as look_at
 from vitlib.data.photos import (
     PICTURES,
@@ -53,6 +54,8 @@ _SIDE = (32, 32)  # of the pictures that are compared
 _MANY = 5_000  # files and folders that are looked at further down
 _HANDED_IN = (".ipynb", ".zip")
 _LARGE = 20_000_000  # bytes of a notebook
+# what trainers keep beside weights
+_BESIDE = re.compile(r"optim|sched|scaler|rng_state|training_args|random_states")
 _TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
@@ -145,6 +148,8 @@ def look(thing: str | Path, **assume: object) -> Look:
         raise ValueError(f"{thing} is not there, and {fix}; {LISTS}")
     if path.suffix == ".json" and path.with_suffix(".safetensors").is_file():
         path = path.with_suffix(".safetensors")
+    if found := _cifar10(path):
+        return found
     if path.exists() and is_others(path) and not _is_picture(path):
         notebooks = _notebooks(path)
         return _submissions(path, notebooks) if notebooks else _weights(path, assume)
@@ -164,14 +169,44 @@ def look(thing: str | Path, **assume: object) -> Look:
     for kind in kinds:
         if found := kind(path):
             return found
-    raise ValueError(f"{thing} holds no weights, pictures, run or notebooks; {LISTS}")
+    raise ValueError(
+        f"{thing} holds no weights, pictures, run or notebooks{_other(path)}; {LISTS}"
+    )
+
+
+def _cifar10(path: Path) -> Look | None:
+    """The data set of the book, as its official files."""
+    for place in (path, path.parent):
+        if (found := find_cifar10(place)) and path in (place, found):
+            line = f"{printable(path.name)}: CIFAR-10; with VITLIB_DATA={_quoted(place)} the commands find it"
+            return Look([line], f"{_RUN} data verify --root {_quoted(place)}")
+    if any(p.name == "cifar-10-batches-py" for p in (path, *class_folders(path))):
+        raise ValueError(f"{path} is CIFAR-10 as pickles; {FETCH} fetches what is read")
+    return None
+
+
+def _other(path: Path) -> str:
+    """What a file in a folder is of which nothing is read, if its first bytes tell."""
+    for file in _inside(path):
+        what = _not_weights(file) if file.is_file() else ""
+        if what and not what.startswith(("text", "empty", "of no kind", "a pickle")):
+            return f": {printable(file.relative_to(path).as_posix())} is {what}"
+    return ""
+
+
+def _inside(path: Path) -> list[Path]:
+    """What lies in a folder and its folders, but for what is hidden or left there by a system."""
+    files = islice(path.rglob("*"), _MANY) if path.is_dir() else ()
+    return [
+        file
+        for file in sorted(files)
+        if not any(map(is_left, file.relative_to(path).parts))
+    ]
 
 
 def _further_down(path: Path) -> Look | None:
     """What lies in a folder's folders, by its name alone, and where to look."""
-    inside = path.rglob("*") if path.is_dir() else ()
-    parts = {file: file.relative_to(path).parts for file in islice(inside, _MANY)}
-    files = [file for file in parts if not any(map(is_left, parts[file]))]
+    files = _inside(path)
     found = {
         "weights": [file.parent for file in files if file.name in IN_FOLDERS]
         or [file for file in files if _holds_weights(file)],
@@ -179,7 +214,7 @@ def _further_down(path: Path) -> Look | None:
         "pictures": [  # as in data/train/cat/1.jpg
             file.parents[2]
             for file in files
-            if _PICTURE.search(file.name) and len(parts[file]) > 3
+            if _PICTURE.search(file.name) and path in file.parents[3:]
         ],
     }
     for what, places in found.items():
@@ -209,8 +244,12 @@ def _holds_weights(file: Path) -> bool:
     """By its name, as trainers call their checkpoints, and its first bytes."""
     if not (file.name.endswith((*READ, ".pth.tar")) and file.is_file()):
         return False
+    return not (_BESIDE.search(file.name) or _not_weights(file))
+
+
+def _not_weights(file: Path) -> str:
     with open(file, "rb") as opened:
-        return not not_weights(opened.read(512))
+        return not_weights(opened.read(512))
 
 
 def _weights(path: Path, assume: dict) -> Look:
@@ -376,8 +415,9 @@ def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
         raise ValueError(
             f"no notebook of {len(notebooks)} in {path} names a task of a homework; {LISTS}"
         )
-    ((number, count),) = found.most_common(1)
+    (number, count), *others = found.most_common()
     line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
+    line += "".join(f", {count} of homework {other}" for other, count in others)
     if path.suffix == ".ipynb":
         line = f"{printable(path.name)}: a notebook of homework {number}; grade takes the folder that it lies in"
         path = path.parent

@@ -8,17 +8,18 @@ calls, and the hints and known mistakes of each exercise.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from vitlib.checks import check_choice
 from vitworkshop.words import CHOSEN as _CHOSEN
-from vitworkshop.words import table
+from vitworkshop.words import exchange, table
 
 __all__ = ["language"]
 
 
 def language(name: str | None = None) -> str:
-    """The language of `vl.check`, `vl.hint` and `vl.explore`: "en" at first, or the `name` given here, "en" or "zh".
+    """The language of `vl.check`, `vl.hint`, `vl.explore` and figures' labels: "en" at first, or `name`, "en" or "zh".
 
     Raises:
         ValueError: If it is another name.
@@ -28,7 +29,27 @@ def language(name: str | None = None) -> str:
     if name is not None:
         check_choice("name", name, ("en", "zh"))
         _CHOSEN["language"] = name
+        _listen()
     return _CHOSEN["language"]
+
+
+def _listen() -> None:
+    """Has a notebook show drawings and tables with their labels in the language that is chosen then."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    for end in (getattr(shell, each, None) for each in ("display_pub", "displayhook")):
+        if hasattr(end, "register_hook"):
+            end.unregister_hook(
+                _shown
+            )  # that there is one, however often this is called
+            end.register_hook(_shown)
+
+
+def _shown(message: dict[str, Any]) -> dict[str, Any]:
+    """What a notebook is about to show, with its labels in the language."""
+    data = message.get("content", {}).get("data", {})
+    if language() != "en":
+        exchange(data, language())
+    return message
 
 
 class Said(str):
