@@ -64,6 +64,12 @@ def test_marks_stay_with_their_formula_or_name():
     assert kept(page) == ["(D),", "vl.x;"] and page.astext() == text
 
 
+def test_a_chinese_mark_is_joined_to_what_stands_before_it():
+    page = paragraph("再 ", nodes.literal("", "v"), "，每一段")
+    typography.keep_marks(None, page, "")
+    assert kept(page) == ["v\u2060，"]
+
+
 def test_a_name_does_not_break_and_code_is_left():
     page = paragraph(
         "a ViT-B/16 on CIFAR-10, 50% right, ", nodes.literal("", "5% of CIFAR-10")
