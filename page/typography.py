@@ -35,6 +35,7 @@ AS_IT_IS = (
     nodes.raw,
     nodes.comment,
 )
+LONGEST = 32  # letters of code that stay on a line, on a phone, too: code that may break breaks before its mark
 LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
 log = logging.getLogger(__name__)
@@ -155,9 +156,9 @@ def keep_marks(app, doctree, docname: str) -> None:
         opening = re.search(r"[(\[“‘（《「]*$", before)[0]
         closing = re.match(r"[^\w\s(–—（《「“]*", behind)[0]
         if opening + closing:
-            # a name that may break anywhere breaks before a Chinese mark, too
-            joined = re.sub("^(?=[，。；：、）？！])", "\N{WORD JOINER}", closing)
-            tied = kept(nodes.Text(opening), node.deepcopy(), nodes.Text(joined))
+            tied = kept(nodes.Text(opening), node.deepcopy(), nodes.Text(closing))
+            if len(node.astext()) > LONGEST:
+                tied["classes"].append("breaks")
             around = [
                 nodes.Text(before.removesuffix(opening)),
                 tied,
