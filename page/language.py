@@ -8,8 +8,8 @@ from urllib.parse import urljoin
 
 from babel import Locale
 from docutils import nodes
-from pybtex.plugin import register_plugin
 from sphinx.locale import translators
+from sphinxcontrib.bibtex.plugin import register_plugin
 from sphinxcontrib.bibtex.style.referencing import BracketStyle, PersonStyle
 from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferenceStyle
 

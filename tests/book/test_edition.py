@@ -1,5 +1,6 @@
 """The Chinese edition: each paragraph keeps what its English holds, and nothing lacks a translation in silence."""
 
+import ast
 import re
 import subprocess
 import warnings
@@ -7,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from pages import PAGES, shown
+from pages import CHAPTERS, PAGES, cells, shown, source
 
 pytest.importorskip("sphinx_exercise")
 from page import edition, translate, words
@@ -150,6 +151,21 @@ def test_labels_are_exchanged_and_all_else_in_an_output_stays():
         "text/plain": "loss",
         "text/markdown": table.format("图块边长 7", "随机"),
     }
+
+
+def test_a_comment_is_translated_and_the_code_is_left():
+    code = 's = "# wrong again"  # wrong again\\n    # not known\\nf(x)  # (B, D)'
+    said = 's = "# wrong again"  # 又错了\\n    # not known\\nf(x)  # (B, D)'
+    assert edition.commented(code, "zh") == said
+    assert edition.commented("f(  # wrong again", "zh") == "f(  # wrong again"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_runs_the_same_code_in_chinese(path):
+    chinese = edition.notebook(path, "zh")["cells"]
+    code = [each["source"] for each in chinese if each["cell_type"] == "code"]
+    for one, other in zip(map(source, cells(path)), code, strict=True):
+        assert ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
 
 
 def latin(text: str, allowed: set[str]) -> bool:

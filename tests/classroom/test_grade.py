@@ -16,11 +16,13 @@ from classroom.answers import Answers
 from classroom.cells import run
 from classroom.grade import Graded, Ran, Result, Row, _graded, judged, parts
 from classroom.homework import NUMBERS, homework
+from classroom.homework.notebook import released
 from classroom.names import digest, shown, slug
 from classroom.sandbox import ROOT
 from classroom.sheet import read_sheet, table
 from classroom.submissions import Submission
 from vitworkshop.exercises.answers import plain
+from vitworkshop.words import CHOSEN
 
 WORK = homework(1)
 HAND = "student,task,points,comment,answer\n"
@@ -341,3 +343,28 @@ def test_what_cannot_be_is_refused_in_words(tmp_path, capsys, words, said):
     assert main(here(words).split()) == 2
     told = capsys.readouterr().err.splitlines()[-1]
     assert told.startswith("error: ") and here(said) in told
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_chinese_homework_without_answers_holds_none_whatever_the_grader_speaks(
+    number,
+):
+    work = homework(number)
+    answers = Answers(released(work, "zh"), work)
+    found = [
+        answers.code(key, task.name, task.exercise.reference)
+        if task.exercise
+        else answers.words(key)
+        for key, task in work.tasks.items()
+    ]
+    assert not answers.strange
+    assert not any(each.cells or each.text or each.odd for each in found)
+
+
+def test_pages_speak_the_language_of_the_class(tmp_path, monkeypatch):
+    monkeypatch.setitem(CHOSEN, "language", "zh")
+    written(tmp_path, row(kind="named", points=0, says="图块没有重叠"))
+    for text in (page(tmp_path), (tmp_path / "class.html").read_text("utf-8")):
+        words = re.sub(r"<style>.*?</style>|<[^>]+>", " ", text, flags=re.S)
+        assert 'lang="zh"' in text and "互相重叠的图块" in words
+        assert not {"Right", "Not", "points", "wrong", "students"} & {*words.split()}

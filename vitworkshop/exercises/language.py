@@ -45,9 +45,17 @@ class Said(str):
 
 def say(text: str, **values: Any) -> str:
     """A text, or a message with its values, in the language that was chosen; in English if it is not translated."""
-    said = text if isinstance(text, Said) else Said(text, **values)
-    if language() == "en":
+    return said_in(language(), Said(text, **values) if values else text)
+
+
+def said_in(name: str, text: str) -> str:
+    """A text in this language."""
+    said = text if isinstance(text, Said) else Said(text)
+    if name == "en":
         return said
-    words = table(language()).get(said.message, said.message)
-    values = {k: say(v) if isinstance(v, Said) else v for k, v in said.values.items()}
+    words = table(name).get(said.message, said.message)
+    values = {
+        k: said_in(name, v) if isinstance(v, Said) else v
+        for k, v in said.values.items()
+    }
     return words.format(**values) if values else words
