@@ -1,6 +1,8 @@
-"""`python -m classroom COMMAND`: grade what students hand in."""
+"""`python -m classroom COMMAND`: grade what students hand in; their pages in Chinese with LANGUAGES=zh."""
 
 import argparse
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -12,12 +14,14 @@ from classroom.homework import NUMBERS, homework
 from classroom.submissions import handed_in
 from vitlib.files import printable
 from vitworkshop.cli.options import Parser
+from vitworkshop.exercises.language import language
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; 0; 2 after an error that can be mended, said in one line; 130 after Ctrl-C."""
     args = _parser().parse_args(argv)
     try:
+        language(*re.findall(r"\w+", os.environ.get("LANGUAGES", "en"))[-1:])
         _run(args)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on", file=sys.stderr)

@@ -16,6 +16,7 @@ from classroom.homework.notebook import ANSWER, SET_UP, TAG, released
 from classroom.names import digest
 from classroom.submissions import Cell
 from vitlib.files import printable
+from vitworkshop.exercises.language import Said
 
 SECTION = re.compile(r"^#+[ \t]*(\d\.\d)\b", re.M)
 FORM = re.M | re.X
@@ -66,7 +67,9 @@ class Answers:
         self.bare = "\n".join(filter(None, codes))
         names = [task.name for task in work.tasks.values() if task.name]
         taken = re.compile("|".join(map(BOUND.format, names)), FORM)
-        known = {_plain(text) for _, text in released(work)}
+        known = {
+            _plain(text) for name in ("en", "zh") for _, text in released(work, name)
+        }
         self.whole = {_plain(text) for _, text in cells} & known
         # cells that were not released; each with where it is
         self.strange, section = [], ""
@@ -90,7 +93,8 @@ class Answers:
         places = [(i, text) for i, text in cells if bound.search(text)]
         if places:
             twice = sum(len(bound.findall(text)) for _, text in places) > 1
-            odd = f"{name} is defined more than once: the last counts" * twice
+            says = Said("{name} is defined more than once: the last counts", name=name)
+            odd = says if twice else ""
             cells = [(0, SET_UP), *cells]
             return Found(cells, places[-1][1], odd, self.bare)
         parameters = inspect.signature(reference).parameters
@@ -132,10 +136,11 @@ class Answers:
         if beside:
             cells = ", ".join(str(i) for i, _ in beside)
             text = "\n\n".join(text for _, text in beside)
-            return Found([], text, f"not in its place; is it in cell {cells}?")
+            says = Said("not in its place; is it in cell {cells}?", cells=cells)
+            return Found([], text, says)
         gone = not any(re.match(place, text) for text in self.whole)
         return Found(
-            odd="its place is gone or was changed, and no answer was found"
+            odd=Said("its place is gone or was changed, and no answer was found")
             if gone
             else ""
         )

@@ -33,6 +33,7 @@ from vitlib import (
 from vitlib.files import write_json
 from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
+from vitworkshop.exercises.language import Said, say
 
 PARAMETERS, MACS = 400_000, 40_000_000
 FILES = re.compile(r"\.(safetensors|json)$", re.I)
@@ -40,22 +41,29 @@ FILES = re.compile(r"\.(safetensors|json)$", re.I)
 PROBES, SAME = 1000, 0.6
 # accuracies for no point and for all
 POINTS, NONE, ALL = 10, 0.5, 0.95
-TASK = f"""# Capstone: the best ViT in a small budget
+TASK = Said(
+    """# Capstone: the best ViT in a small budget
 
-Train a ViT by `vitlib` on Drawn-10's training pictures (10 classes, 3 × 32 × 32). It has at most {PARAMETERS:,}
-parameters and {MACS:,} multiply-accumulates a picture (`vl.count_macs`). Hand in a folder, or a zip of it, with the two
+Train a ViT by `vitlib` on Drawn-10's training pictures (10 classes, 3 × 32 × 32). It has at most {parameters}
+parameters and {macs} multiply-accumulates a picture (`vl.count_macs`). Hand in a folder, or a zip of it, with the two
 files that `vl.save_pretrained` writes, NAME.safetensors and NAME.json. Your teacher measures its accuracy on pictures
-that nobody has seen. Of {POINTS} points you get none up to an accuracy of {NONE:.0%} and all
-from {ALL:.0%} on. What the card says of accuracy or training is not read.
+that nobody has seen. Of {points} points you get none up to an accuracy of {none} and all
+from {all} on. What the card says of accuracy or training is not read.
 
 Train from a seed of your own, for by one recipe and one seed two of you have one model. Models are compared by what
 their heads read, whatever was done to their weights: of one that is like a model of the book, or like another entry,
 your teacher wants to hear how it was made before there are points.
-"""
+""",
+    parameters=f"{PARAMETERS:,}",
+    macs=f"{MACS:,}",
+    points=POINTS,
+    none=f"{NONE:.0%}",
+    all=f"{ALL:.0%}",
+)
 
 
-TASKS = {"capstone": Task("A model", "", POINTS, 0)}
-WORK = Homework(0, "Capstone", "a small ViT", "", POINTS, TASKS)
+TASKS = {"capstone": Task(Said("A model"), "", POINTS, 0)}
+WORK = Homework(0, Said("Capstone"), Said("a small ViT"), "", POINTS, TASKS)
 
 
 def grade_capstone(files: list[File], seed: int, people: Iterable[str]) -> Graded:
@@ -78,8 +86,10 @@ def _graded(submissions: list[Submission], images: Tensor, labels: Tensor) -> li
             logits = outputs(model, images, None, 500)
             accuracy = (logits.argmax(1) == labels).double().mean().item()
             share = min(max((accuracy - NONE) / (ALL - NONE), 0), 1)
-            parameters = f"{count_parameters(model):,} parameters"
-            result.says = f"accuracy {accuracy:.2%}, {parameters}"
+            n = f"{count_parameters(model):,}"
+            result.says = say(
+                "accuracy {accuracy}, {n} parameters", accuracy=f"{accuracy:.2%}", n=n
+            )
             result.points, result.kind = round(POINTS * share, 1), "measured"
             result.digest = digest(raw.hex())
             if result.points:

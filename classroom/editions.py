@@ -59,8 +59,6 @@ Colab: File, Upload notebook; upload patch-by-patch.zip beside it, and run the f
     .venv/bin/python -m jupyter lab
 
 Colab：File, Upload notebook；在旁边上传 patch-by-patch.zip，然后运行第一个单元格。
-
-作业（homework 文件夹）是英文的。
 """,
 }
 CALL = re.compile(r'^vl\.check\("(\d\d\.\w)"', re.M)
@@ -147,7 +145,7 @@ def write(folder: Path, edition: str) -> None:
     colab.write(folder / colab.ZIP.name)
     write_homework(folder / "homework")
     (folder / "homework" / "capstone.md").write_text(
-        capstone.TASK, encoding="utf-8", newline="\n"
+        say(capstone.TASK), encoding="utf-8", newline="\n"
     )
     if said:  # `python -m classroom grade` runs in this folder, too
         mine, ignore = folder / "classroom", shutil.ignore_patterns("__pycache__")

@@ -23,13 +23,14 @@ from classroom.submissions import File, Submission, find
 from vitlib.files import printable, read_json, write_json
 from vitworkshop.exercises.answers import Outcome, plain, same
 from vitworkshop.exercises.engine import Exercise, Verdict, judge_outcomes
+from vitworkshop.exercises.language import Said, language, say
 
 JOBS = 2  # students at a time
 DEVICE = re.compile(r"CUDA|NVIDIA|MPS|\b(?:cuda|mps|xpu)\b")
 UNCLEAR = {
-    "ended": "another cell may have ended it",
-    "missing": "it cannot be run",
-    "waiting": "it returns nothing, and is no stub",
+    "ended": Said("another cell may have ended it"),
+    "missing": Said("it cannot be run"),
+    "waiting": Said("it returns nothing, and is no stub"),
 }
 # ways to a function that do not name it
 ROUNDABOUT = (
@@ -115,7 +116,7 @@ def grade(
         key: task.hidden(seed) for key, task in work.tasks.items() if task.exercise
     }
     by = [source(work.number), *CODE]
-    about = str(seed).encode() + b"".join(map(Path.read_bytes, by))
+    about = f"{seed} {language()}".encode() + b"".join(map(Path.read_bytes, by))
 
     def one(submission: Submission) -> Row:
         file = out / "students" / f"{slug(submission.key)}.json"
@@ -176,7 +177,7 @@ def _graded(
     room: Sandbox,
 ) -> Result:
     if not submission.cells:
-        why = submission.problem or "it has no cells"
+        why = submission.problem or say("it has no cells")
         return Result(None, "missing", why, digest=digest(submission.digest))
     if exercise is None:
         return _unjudged(answers.words(key), submission)
@@ -191,22 +192,29 @@ def _graded(
     result = Result(
         math.floor(2 * share * task.points) / 2,
         verdict.kind,
-        "" if verdict.kind == "right" else verdict.says,
+        "" if verdict.kind == "right" else say(verdict.says),
         digest=found.digest,
         left_out=left_out(ran),
     )
-    result.says += f" (right: {' and '.join(right)})" if right else ""
-    odd = found.odd or UNCLEAR.get(verdict.kind, "")
+    if right:
+        result.says += say(
+            " (right: {parts})", parts=say(" and ").join(map(say, right))
+        )
+    odd = say(found.odd or UNCLEAR.get(verdict.kind, ""))
     if result.left_out and "NameError" in verdict.says:
-        odd = odd or "lines that failed may have given the name"
+        odd = odd or say("lines that failed may have given the name")
     if device := DEVICE.search(f"{verdict.says} {result.left_out}"):
-        odd = f"it asks for {device[0]}, which is not where it was graded"
+        odd = say(
+            "it asks for {device}, which is not where it was graded", device=device[0]
+        )
     if odd and result.points != task.points:
         result.points, result.answer = None, found.shown
         result.says = f"{result.says}; {odd}".removeprefix("; ")
     elif result.points and task.forbidden:
         if used := re.search(f"{task.forbidden}|{ROUNDABOUT}", found.code):
-            result.again = f"look again: it was asked for without {used[0]}"
+            result.again = say(
+                "look again: it was asked for without {used}", used=used[0]
+            )
             result.answer = found.shown
     return result
 
@@ -215,12 +223,12 @@ def _unjudged(found: Found, submission: Submission) -> Result:
     """What a person reads; no points where there is nothing but a place left empty."""
     odd = found.odd
     if submission.several and not found.text:
-        odd = odd or "nothing in the notebook that was read; there are others"
+        odd = odd or Said("nothing in the notebook that was read; there are others")
     if not found.text and not odd:
-        return Result(0, "waiting", "not answered", digest=found.digest)
+        return Result(0, "waiting", say("not answered"), digest=found.digest)
     kind = "missing" if odd else "words"
     mark = found.digest if found.text else digest(submission.digest)
-    return Result(None, kind, odd, found.shown, mark)
+    return Result(None, kind, say(odd), found.shown, mark)
 
 
 def parts(task: Task, exercise: Exercise, ran: Ran) -> list[str]:
@@ -255,11 +263,14 @@ def judged(task: Task, exercise: Exercise, ran: Ran) -> Verdict:
         return Verdict("stopped" if ran.why.endswith(STOPPED) else "ended", ran.why)
     try:
         if ran.values[0]["there"] is not True:
-            says = f"there is no function {task.name}; {left_out(ran)}"
-            return Verdict("missing", says.rstrip("; "))
+            says = Said("there is no function {name}", name=task.name)
+            said = "; ".join(filter(None, [say(says), left_out(ran)]))
+            return Verdict("missing", said)
         return judge_outcomes(exercise, [*map(_outcome, ran.values[1:])])
     except Exception:  # what came is no answer: not a reason to stop
-        says = "what it returns cannot be compared: tensors and numbers are asked for"
+        says = Said(
+            "what it returns cannot be compared: tensors and numbers are asked for"
+        )
         return Verdict("told", says)
 
 

@@ -1,4 +1,7 @@
-"""What is read: a table of points, a page on the class, one for each student, and what is odd or has changed."""
+"""What is read: a table of points, a page on the class, one for each student, and what is odd or has changed.
+
+The pages speak the class's language; the tables, which programs read, are English, and so is what the command prints.
+"""
 
 from collections import Counter
 from html import escape
@@ -9,14 +12,22 @@ from classroom.homework import Homework
 from classroom.names import slug
 from classroom.sheet import table
 from vitlib.files import read_json, write_atomic, write_json
+from vitworkshop.exercises.language import Said, language, say
 
-FARED = {"right": "right", "named": "wrong", "told": "wrong", "error": "failed", "stopped": "stopped", "ended": "ended",
-         "missing": "not found", "waiting": "not answered", "words": "in words", "nothing": "absent",
-         "measured": "measured"}  # fmt: skip
-STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+FARED = {"right": Said("right"), "named": Said("wrong"), "told": Said("wrong"), "error": Said("failed"),
+         "stopped": Said("stopped"), "ended": Said("ended"), "missing": Said("not found"),
+         "waiting": Said("not answered"), "words": Said("in words"), "nothing": Said("absent"),
+         "measured": Said("measured")}  # fmt: skip
+STYLE = """<!doctype html><html lang="{}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
 pre{white-space:pre-wrap;border-left:3px solid #8888;padding-left:1rem}p,pre{overflow-wrap:anywhere}
 h2{break-after:avoid}</style>"""
+
+
+def _whole(head: str, parts: list[str]) -> str:
+    """A page with its title."""
+    style = STYLE.replace("{}", language(), 1)
+    return "".join([style, _tags("title", head), _tags("h1", head), *parts])
 
 
 def write_reports(
@@ -24,10 +35,15 @@ def write_reports(
 ) -> tuple[list[str], dict[str, str]]:
     """Write grades.csv, class.html and feedback/; what a teacher should know, and students' pages."""
     rows = graded.rows
-    said = [f"{len(rows)} graded"]
+    said: list[str] = [Said("{n} graded", n=len(rows))]
     if still := ", ".join(graded.open_still):
-        fix = "grade on Linux, or where nothing of value is within reach"
-        said.append(f"this system cannot forbid students' code: {still}; {fix}")
+        said.append(
+            Said(
+                "this system cannot forbid students' code: {what}; grade on Linux, or where nothing of value is "
+                "within reach",
+                what=still,
+            )
+        )
     said += odd
     pages = {}
     for row in rows:
@@ -44,7 +60,11 @@ def write_reports(
     if waits := [row for row in rows if row.open]:
         count = sum(len(row.open) for row in waits)
         said.append(
-            f"{count} answers of {len(waits)} students wait for you: see class.html"
+            Said(
+                "{n} answers of {m} students wait for you: see class.html",
+                n=count,
+                m=len(waits),
+            )
         )
     heads = ["student", "name", *(f"task {key}" for key in work.tasks), "total", "open"]
     lines = [
@@ -68,7 +88,7 @@ def _identical(rows: list[Row]) -> list[str]:
             alike.setdefault(row.same, []).append(row)
     # who handed in one file together is no news
     return [
-        f"the same code: {', '.join(map(_who, some))}"
+        Said("the same code: {who}", who=", ".join(map(_who, some)))
         for some in alike.values()
         if len({row.file for row in some}) > 1
     ]
@@ -110,46 +130,63 @@ def _class(work: Homework, rows: list[Row], said: list[str]) -> str:
     for key, task in work.tasks.items():
         results = [row.results[key] for row in rows]
         fared = Counter(FARED[result.kind] for result in results).most_common()
-        sums = " + ".join(f"{count} {how}" for how, count in fared)
-        head = f"{key} {task.title}"
-        parts.append(_list(head, [f"{sums} = {len(rows)}", task.rubric]))
+        sums = " + ".join(f"{count} {say(how)}" for how, count in fared)
+        head = f"{key} {say(task.title)}"
+        parts.append(_list(head, [f"{sums} = {len(rows)}", say(task.rubric)]))
         for row, result in zip(rows, results, strict=True):
             if FARED[result.kind] == "wrong":
                 mistakes[f"{key}: {result.says}"] += 1
             if result.answer or key in row.open or result.kind in ("error", "stopped"):
                 says = f"{result.says} {result.again}".strip()
-                about = f"{_who(row)}: {_points(row)[key] or 'open'} {says}"
+                about = f"{_who(row)}: {_points(row)[key] or say('open')} {says}"
                 parts += [_tags("p", about), _tags("pre", result.answer)]
     wrong = [f"{count} × {what}" for what, count in mistakes.most_common()]
-    parts.insert(0, _list("Mistakes, the commonest first", wrong))
-    parts.append(_list("Odd, or changed", said))
-    head = f"{work.name}: {len(rows)} students"
-    return "".join([STYLE, _tags("title", head), _tags("h1", head), *parts])
+    parts.insert(0, _list(say("Mistakes, the commonest first"), wrong))
+    parts.append(_list(say("Odd, or changed"), [*map(say, said)]))
+    return _whole(say("{work}: {n} students", work=_called(work), n=len(rows)), parts)
+
+
+def _called(work: Homework) -> Said:
+    """A homework's name, for readers."""
+    return Said("Homework {n}", n=work.number) if work.number else Said(work.name)
 
 
 def _page(work: Homework, row: Row) -> str:
     """A student's page: points, what the computer and a person say of each task, and where to read on."""
     waits = [key for key, result in row.results.items() if result.points is None]
-    still = f", without {', '.join(waits)}, still to be read" if waits else ""
-    total = f"{row.total:g} of {work.points} points{still}"
+    total = say(
+        "{n} of {most} points, without {tasks}, still to be read"
+        if waits
+        else "{n} of {most} points",
+        n=f"{row.total:g}",
+        most=work.points,
+        **({"tasks": say(", ").join(waits)} if waits else {}),
+    )
     parts = [_tags("p", row.name, total, row.problem)]
     for key, result in row.results.items():
         task = work.tasks[key]
         chapter, _, section = task.read.partition(" ")
-        points = f"{_points(row)[key] or 'open'} of {task.points}"
-        says = {"right": "Right.", "words": "", "measured": result.says}
-        also = {
-            "Lines that failed and were left out": result.left_out,
-            "Your teacher": result.comment,
-            f"Read in chapter {chapter}": section
-            if result.points != task.points
+        got = _points(row)[key] or say("open")
+        says = {"right": say("Right."), "words": "", "measured": result.says}
+        also = [
+            result.left_out
+            and say(
+                "Lines that failed and were left out: {says}", says=result.left_out
+            ),
+            result.comment and say("Your teacher: {says}", says=result.comment),
+            say("Read in chapter {n}: {section}", n=chapter, section=Said(section))
+            if section and result.points != task.points
             else "",
-        }
-        parts += [
-            _tags("h2", f"{key} {task.title}: {points}"),
-            _tags("pre", result.answer),
-            _tags("p", says.get(result.kind, f"Not yet: {result.says}")),
-            _tags("p", *(f"{head}: {text}" for head, text in also.items() if text)),
         ]
-    head = f"{work.name}: {work.title}"
-    return "".join([STYLE, _tags("title", head), _tags("h1", head), *parts])
+        title = say("{n} of {most}", n=got, most=task.points)
+        parts += [
+            _tags("h2", f"{key} {say(task.title)}{say(': ')}{title}"),
+            _tags("pre", result.answer),
+            _tags(
+                "p",
+                says.get(result.kind, say("Not yet: {says}", says=result.says)),
+                *also,
+            ),
+        ]
+    called, title = _called(work), Said(work.title)
+    return _whole(say("{called}: {title}", called=called, title=title), parts)

@@ -190,7 +190,7 @@ def put_letters(app, doctree, docname: str) -> None:
 
 def first_sentence(text: str) -> str:
     """The first sentence, without the works it cites."""
-    text = re.sub(r" ?[(\[][A-Z][^()\[\]]*\d{4}\w?[)\]]", "", text)
+    text = re.sub(r" ?[(\[（][A-Z][^()\[\]（）]*\d{4}\w?[)\]）]", "", text)
     return re.split(
         r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z\"“])|(?<=。)", text, maxsplit=1
     )[0]

@@ -28,8 +28,10 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from classroom.homework import NUMBERS, homework
 from page import beside, clinic, edition, guess, numbers, today
 from page import map as drawn_map
+from page.address import chapters
 from vitlib.weights import names as parts
 from vitworkshop.exercises import told
 from vitworkshop.words import FOLDER
@@ -86,6 +88,12 @@ def sources() -> Iterator[tuple[str, Iterable[Message]]]:
     for message in read():
         for name in KEPT & {name for name, _ in message.locations}:
             yield name, [message.id]
+    for name, source in files("classroom/*.py", "classroom/homework/notebook.py"):
+        yield name, literals(source, "Said", "say")
+    for path in chapters():
+        yield f"book/{path.name}", edition.remarks(path)
+    for number in NUMBERS:
+        yield f"classroom/homework/h{number}.py", assigned(number)
     for name, script in files("vitworkshop/web/way-steps.js"):
         for steps in json.loads(script[script.index("{") : -2]).values():
             yield name, steps[:3]
@@ -109,6 +117,23 @@ def replies(name: str, source: str) -> Iterator[str]:
         yield from (each for each in spoken if isinstance(each, str))
     if module is told:
         yield from (*told.FACTORS.values(), *told.DONE, *told.ALONG)
+
+
+def assigned(number: int) -> Iterator[str]:
+    """What a homework says: titles, statements, sentences to known mistakes, what a person looks for."""
+    work = homework(number)
+    yield from (work.title, work.chapters)
+    for task in work.tasks.values():
+        said = (
+            task.title,
+            task.text,
+            *task.parts,
+            task.read.partition(" ")[2],
+            task.rubric,
+        )
+        yield from filter(None, said)
+        if task.exercise:
+            yield from (str(words) for *_, words in task.exercise.mistakes)
 
 
 def literals(source: str, *names: str) -> list[str]:

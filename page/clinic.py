@@ -50,6 +50,7 @@ def costs() -> str:
         vl.load_results("clinic-symptoms")["symptoms"],
     )
     verdicts = judged("clinic")
+    linear = vl.load_results("ridge")["accuracy"]["clinic"]["*"]
     rows = [
         [
             "",
@@ -58,7 +59,8 @@ def costs() -> str:
             "",
             "",
             t("nothing"),
-        ]
+        ],
+        ["", t("ridge on pixels"), f"{linear:.1%}", "", "", ""],
     ]
     for letter, case in BUGS.items():
         found = verdicts[f"{case.name}: it costs accuracy"]

@@ -4,16 +4,19 @@
 
 A translation is a file for each chapter and page: comments that name a cell, the part of it (caption, alt, show, hide;
 nothing for its text) and the hash of each English unit; then the units. Code, outputs, numbers and drawings are the
-English ones, and nothing runs again. A unit without a translation, or whose English has changed, stands there in
-English with a mark. `page/translate.py` helps who translates.
+English ones, and nothing runs again; what comments in the code say comes from the catalogue. A unit without a
+translation, or whose English has changed, stands there in English with a mark. `page/translate.py` helps who
+translates.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,6 +112,38 @@ def said() -> list[str]:
     """What pages say that comes from here."""
     settings = "\n".join((ROOT / name).read_text("utf-8") for name in SETTINGS)
     return [MARK, BANNER, *(each for _, each in SAID.findall(settings))]
+
+
+def comments(code: str) -> Iterator[tokenize.TokenInfo]:
+    """The comments in a cell of code that say something in words; of one that is no plain Python none."""
+    try:
+        found = [*tokenize.generate_tokens(io.StringIO(code).readline)]
+    except (SyntaxError, tokenize.TokenError):
+        return
+    for each in found:
+        if each.type == tokenize.COMMENT and re.search("[a-z]{3}", each.string):
+            yield each
+
+
+def remarks(path: Path) -> Iterator[str]:
+    """What the comments of a chapter say."""
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "code" and "colab-setup" not in cell["metadata"].get(
+            "tags", []
+        ):
+            for each in comments("".join(cell["source"])):
+                yield each.string.strip("# ")
+
+
+def commented(code: str, language: str) -> str:
+    """A cell of code with its comments in a language."""
+    rows = code.split("\n")
+    for each in comments(code):
+        (row, at), said = each.start, each.string.strip("# ")
+        rows[row - 1] = rows[row - 1][:at] + each.string.replace(
+            said, speak(language, said)
+        )
+    return "\n".join(rows)
 
 
 def texts(path: Path, held: str = "") -> dict[str, str]:
@@ -234,6 +269,8 @@ def notebook(path: Path, language: str) -> dict:
         return book
     known = translations(path, language)
     for cell in book["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = commented("".join(cell["source"]), language)
         for holder, name in spots(cell):
             # the others can only be letters
             own = sign + (SET if name in {"source", "caption"} else " ")
@@ -248,7 +285,7 @@ def ran(path: Path, language: str, cache) -> str:
     """A chapter in a language, with the outputs of the English one."""
     import nbformat
 
-    from page.words import exchange
+    from vitworkshop.words import exchange  # here: tests import it after their hook
 
     book = notebook(path, language)
     _, english = cache.merge_match_into_notebook(nbformat.read(path, 4))

@@ -136,8 +136,14 @@ def entries(doctree) -> list[dict]:
             add(text_of(title), section["ids"], text, "".join(map(code_of, body)))
     for glossary in doctree.findall(addnodes.glossary):
         for item in glossary.findall(nodes.definition_list_item):
-            for term in item.findall(nodes.term):
-                add(text_of(term), term["ids"], text_of(item, (nodes.term,)))
+            terms, text = [*item.findall(nodes.term)], text_of(item, (nodes.term,))
+            name, *others = map(text_of, terms)
+            if others:
+                name = t("{name} ({other})", name=name, other=t(", ").join(others))
+            for i, term in enumerate(terms):
+                # others are found by the first
+                again = {"again": "yes"} if i else {}
+                add(name, term["ids"], text, **again)
     for question, answer in doctree.findall(dropdown_main):
         title = text_of(question)
         # within the fold, which a browser then opens
@@ -174,7 +180,9 @@ def write_index(app, error) -> None:
                 "address": app.builder.get_target_uri(docname),
             }
             index += [
-                {**page, **{key: each[key] for key in FIELDS}} for each in sections
+                {**page, **{key: each[key] for key in FIELDS}}
+                for each in sections
+                if "again" not in each
             ]
     script = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     path = Path(app.outdir) / "_static" / "sections.js"

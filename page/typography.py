@@ -2,9 +2,9 @@
 
 Equations are MathML, written when the book is built: browsers draw them by themselves, without a script. A formula that
 cannot be read, or one with a character that the book's font lacks, is a warning that names it. Numbers are written in
-one way, 69.8 % with a narrow space that does not break, and a real minus; notebooks print tables in Markdown with
-Python's own marks ("69.8%", "-0.4"). Code, printed text and equations stay as they are. No line begins with the comma
-behind a formula or a name, and none breaks inside ViT-B/16.
+one way, 69.8 % with a narrow space that does not break (in Chinese 69.8%), and a real minus; notebooks print tables in
+Markdown with Python's own marks ("69.8%", "-0.4"). Code, printed text and equations stay as they are. No line begins
+with the comma behind a formula or a name, and none breaks inside ViT-B/16.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sphinx.util.math import get_node_equation_number
 
 from page.fonts import CHARACTERS
 from page.values import SPACE
+from page.words import t
 
 NARROW, MINUS = "\N{NARROW NO-BREAK SPACE}", "\N{MINUS SIGN}"
 NAME = re.compile(
@@ -34,6 +35,7 @@ AS_IT_IS = (
     nodes.raw,
     nodes.comment,
 )
+LONGEST = 30  # letters of a name that stay on one line, on a phone, too
 LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
 log = logging.getLogger(__name__)
@@ -112,7 +114,7 @@ def visit_block(writer, node) -> None:
 
 def set_numbers(text: str) -> str:
     """The text with its per cents and minus signs as the book writes them."""
-    text = re.sub(rf"(?<=\d)[ {SPACE}]?%(?!\w)", f"{NARROW}%", text)
+    text = re.sub(rf"(?<=\d)[ {SPACE}]?%(?!\w)", t("\N{NARROW NO-BREAK SPACE}%"), text)
     return re.sub(r"(?<![\w.)\]–-])-(?=\.?\d)", MINUS, text)
 
 
@@ -155,6 +157,8 @@ def keep_marks(app, doctree, docname: str) -> None:
         closing = re.match(r"[^\w\s(–—（《「“]*", behind)[0]
         if opening + closing:
             tied = kept(nodes.Text(opening), node.deepcopy(), nodes.Text(closing))
+            if len(node.astext().split()[-1]) > LONGEST:
+                tied["classes"].append("breaks")
             around = [
                 nodes.Text(before.removesuffix(opening)),
                 tied,

@@ -27,8 +27,7 @@ from test_augment_pins import test_augmented_images_stay_images_and_targets_whol
 from test_checks import CALLS, function_of, public
 from test_corrupt import test_each_image_has_exactly_as_many_corrupted_patches  # noqa: F401 - other files have, too,
 from test_data import BATCH, FILES, FOLDER, pack, records
-from test_patches import test_patchify_is_its_definition_and_unpatchify_its_inverse  # noqa: F401 - here with more
-from test_posembed import test_resampling_keeps_prefix_dtype_and_constants  # noqa: F401 - examples
+from test_patches import test_patchify_is_its_definition_and_unpatchify_its_inverse  # noqa: F401 - here with more examples
 
 import vitlib as vl
 from vitlib.data import cifar10

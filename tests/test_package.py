@@ -282,6 +282,29 @@ def test_every_public_name_is_there_once(name):
     assert name not in rooms, "a name must not hide a room"
 
 
+# a name or field that no chapter, page, study or command uses, and why it stays
+KEPT = {
+    "final_lr": "the rate at which the recipe modern ends",
+    "mask_ratio": "the paper's share of hidden patches (Appendix B.1.2), which other papers change",
+    "stem_stride": "4 is BiT's ResNet50, which the paper compares with and the tests hold against timm",
+    "num_groups": "32 in the same model",
+}
+
+
+def test_what_nobody_uses_is_not_offered():
+    patterns = ("book/*.ipynb", "book/*.md", "vitworkshop/**/*.py", "tools/**/*.py")
+    paths = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    used = "".join(
+        path.read_text(encoding="utf-8") for path in paths if path.name != "api.md"
+    )
+    classes = (vl.ViTConfig, vl.ResNetConfig, vl.Recipe)
+    fields = {field.name for kind in classes for field in dataclasses.fields(kind)}
+    unused = {name for name in fields if not re.search(rf"\b{name}\b", used)}
+    unused |= {name for name in NAMES if not re.search(rf"\bvl\.{name}\b", used)}
+    assert unused == set(KEPT)
+    assert len(vl.__all__) <= 80
+
+
 @pytest.mark.errors
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'vitlib' has no attribute 'Vit'"):

@@ -14,8 +14,11 @@ import vitlib as vl
 from vitlib import tensors
 from vitlib.evidence import RESULTS
 from vitlib.files import lock, read_json, write_atomic
-from vitlib.model.encoder import DropPath, LayerScale
+from vitlib.model.attention import AxialAttention
+from vitlib.model.encoder import DropPath, LayerScale, PostNormBlock
 from vitlib.model.patches import PATCH_EMBEDS
+from vitlib.train.augment import cutmix, mixup
+from vitlib.train.masked import guess_patches, patch_colours
 from vitworkshop.cli import _one_line, main
 
 CFG = vl.ViTConfig(
@@ -44,8 +47,8 @@ LAYERS = {
     **{name: make(4, 3, 12) for name, make in PATCH_EMBEDS.items()},
     "model": MODEL,
     "attention": vl.Attention(12, 2),
-    "axial": vl.AxialAttention(12, 2, grid=(2, 2), axis="row"),
-    "post-norm": vl.PostNormBlock(12, 2, 24),
+    "axial": AxialAttention(12, 2, grid=(2, 2), axis="row"),
+    "post-norm": PostNormBlock(12, 2, 24),
     "mlp": vl.Mlp(12, 24),
     "scale": LayerScale(12, 0.1),
 }
@@ -123,18 +126,18 @@ CALLS = [
         for h in ((0, 1), [None], [(0,)], ["ab"], [(0, 2)])
     ),
     *(
-        (lambda s=s: vl.guess_patches(IMAGES, NO_MASK, s, 4), r"places of patches in \[0, 4\), got")
+        (lambda s=s: guess_patches(IMAGES, NO_MASK, s, 4), r"places of patches in \[0, 4\), got")
         for s in (SOURCE + 1, SOURCE - 1)
     ),
-    (lambda: vl.guess_patches(IMAGES, ~NO_MASK, SOURCE, 4), "shows a patch of each image, got .*mask fewer"),
-    (lambda: vl.guess_patches(IMAGES, NO_MASK, SOURCE, 2), r"a mask \(B, N\) = \(3, 16\)"),
+    (lambda: guess_patches(IMAGES, ~NO_MASK, SOURCE, 4), "shows a patch of each image, got .*mask fewer"),
+    (lambda: guess_patches(IMAGES, NO_MASK, SOURCE, 2), r"a mask \(B, N\) = \(3, 16\)"),
     (lambda: MASKED(IMAGES, NO_MASK, SOURCE + 1, SOURCE), r"places of patches in \[0, 4\), got 1 to 4"),
     (lambda: MASKED(IMAGES, NO_MASK, SOURCE, SOURCE + 9), r"places of patches in \[0, 4\), got 9 to 12"),
     (lambda: MASKED(IMAGES, None, SOURCE, SOURCE), "expected a mask of torch.bool"),
     *((lambda s=s: vl.ViTConfig(img_size=s), "at most 8192 pixels a side") for s in (10**5, FAR, (10**5, 4))),
     (lambda: MODEL.with_img_size(10**5), "at most 8192 pixels a side"),
     (lambda: vl.sample_image("cat", 10**5), "at most 8192 pixels a side"),
-    *((lambda x=x: vl.patch_colours(x, 4), r"images in \[0, 1\], got values from") for x in (255 * IMAGES, NAN)),
+    *((lambda x=x: patch_colours(x, 4), r"images in \[0, 1\], got values from") for x in (255 * IMAGES, NAN)),
     *((lambda n=n: vl.patch_scores(n, MODEL, NAN), "images of numbers, got NaN") for n in vl.EXPLANATIONS),
     *((lambda f=f: getattr(vl, f)(MODEL, NAN, *MORE.get(f, ())), "images of numbers, got NaN") for f in NORMALISED),
     (lambda: vl.patchify(IMAGES.to_sparse(), 4), "must be a tensor"),
@@ -190,11 +193,11 @@ def test_what_is_near_is_fine():
     with torch.autocast("cpu", torch.bfloat16):
         for name, layer in LAYERS.items():
             layer((IMAGES if name in OF_IMAGES else TOKENS).bfloat16())
-    assert vl.patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
-    assert vl.guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
+    assert patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
+    assert guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
     # added to what is larger
     tensors.check_finite({"bias": torch.full((3,), 1e-9)}, torch.float16, "")
-    for mix in (vl.mixup, vl.cutmix):
+    for mix in (mixup, cutmix):
         assert (
             mix(IMAGES, torch.eye(3).half(), 0.8, torch.Generator())[1].dtype
             == torch.half

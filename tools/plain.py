@@ -67,6 +67,7 @@ SAID = {  # what the notebooks themselves say, by language
         "of": "{} ({})",
         "in brackets": "({})",
         "comma": ", ",
+        "percent": f"{values.SPACE}%",
         "semicolon": "; ",
         "built": "{} (`make book`, then `_build/html/book/{}`)",
         "still": "A still: run the next cell, and it moves; so it does on {}.",
@@ -86,6 +87,7 @@ SAID = {  # what the notebooks themselves say, by language
         "of": "{}（{}）",
         "in brackets": "（{}）",
         "comma": "，",
+        "percent": "%",
         "semicolon": "；",
         "built": "{}（`make book`，然后打开 `_build/html/book/{}`）",
         "still": "这是静止的图；运行下一个单元格就能互动，在{}上也可以。",
@@ -174,10 +176,7 @@ def site(language: str) -> str:
 
 
 def link(words: str, place: str, language: str, chapter: str, alone: bool) -> str:
-    """Words that lead to a place in the pages: on its page, else in its notebook, else nowhere.
-
-    In the same notebook they name the place.
-    """
+    """Words that lead to a place in the pages: on its page, else in its notebook, else they name it."""
     stem, _, label = place.partition(".html")
     if at := site(language):
         return f"[{words}]({at}{place})"
@@ -187,9 +186,13 @@ def link(words: str, place: str, language: str, chapter: str, alone: bool) -> st
     ):
         kind = "under" if label.startswith("#sec-") else "of"
         return SAID[language][kind].format(words, there)
-    if alone or stem == chapter or not (BOOK / f"{stem}.ipynb").exists():
+    if (BOOK / f"{stem}.ipynb").exists():
+        there = alone or stem == chapter
+        return words if there else f"[{words}]({stem}.ipynb)"
+    page = names(language)[stem][0]
+    if re.sub("['’]s$|[《》]", "", words).lower() in page.lower() or "`" in words:
         return words
-    return f"[{words}]({stem}.ipynb)"
+    return SAID[language]["of"].format(words, page)
 
 
 def on_page(words: str, place: str, language: str) -> str:
@@ -223,7 +226,7 @@ def role(match: re.Match, language: str, to: Link) -> str:
         each = [cited(key, one, language) for key in inner.split(",")]
         return said["in brackets"].format(said["semicolon"].join(each))
     if kind == "result":
-        return values.result(inner, results)
+        return re.sub(r"\s%", said["percent"], values.result(inner, results))
     if kind == "live":
         return on_page(*state_address(inner), language)
     words, target = re.fullmatch(r"(.*?)\s*<([^<>]*)>|(.*)", inner).group(1, 2)

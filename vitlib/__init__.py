@@ -15,7 +15,6 @@ from vitlib import controls
 from vitlib.config import PRESETS, ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import (
     CIFAR10_CLASSES,
-    find_cifar10,
 )
 from vitlib.data.dataset import (
     Dataset,
@@ -45,14 +44,12 @@ from vitlib.explain.scores import (
     patch_scores,
 )
 from vitlib.explain.trace import trace
-from vitlib.model.attention import Attention, AxialAttention
+from vitlib.model.attention import Attention
 from vitlib.model.costs import count_macs, count_parameters
-from vitlib.model.encoder import Block, Mlp, PostNormBlock
+from vitlib.model.encoder import Block, Mlp
 from vitlib.model.patches import (
     ConvPatchEmbed,
     LinearPatchEmbed,
-    PatchDrop,
-    conv_to_linear,
     patchify,
     unpatchify,
 )
@@ -61,22 +58,13 @@ from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer, build_model
 from vitlib.train.augment import (
     augment_batch,
-    cutmix,
-    mixup,
-    rand_augment,
-    random_crop,
-    random_flip,
 )
 from vitlib.train.evaluate import evaluate, predict
 from vitlib.train.loop import train_model
 from vitlib.train.masked import (
     MaskedPatchModel,
-    corrupt_patches,
-    guess_patches,
-    patch_colours,
 )
-from vitlib.train.muon import Muon, orthogonalize
-from vitlib.train.objective import OBJECTIVES
+from vitlib.train.muon import Muon
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.recipe import RECIPES, Recipe, recipe
 from vitlib.train.transfer import features, few_shot, replace_head, sample_shots
@@ -107,11 +95,9 @@ __all__ = [
     "DRAWN10_CLASSES",
     "EMA",
     "EXPLANATIONS",
-    "OBJECTIVES",
     "PRESETS",
     "RECIPES",
     "Attention",
-    "AxialAttention",
     "Block",
     "ConvPatchEmbed",
     "Dataset",
@@ -119,8 +105,6 @@ __all__ = [
     "MaskedPatchModel",
     "Mlp",
     "Muon",
-    "PatchDrop",
-    "PostNormBlock",
     "Recipe",
     "ResNet",
     "ResNetConfig",
@@ -137,13 +121,10 @@ __all__ = [
     "build_optimizer",
     "check",
     "controls",
-    "conv_to_linear",
     "convert_state_dict",
-    "corrupt_patches",
     "count_macs",
     "count_parameters",
     "curve_area",
-    "cutmix",
     "deletion_curve",
     "denormalize",
     "doctor",
@@ -153,9 +134,7 @@ __all__ = [
     "export_web",
     "features",
     "few_shot",
-    "find_cifar10",
     "grad_cam",
-    "guess_patches",
     "head_importance",
     "hint",
     "insertion_curve",
@@ -173,18 +152,12 @@ __all__ = [
     "logit_lens",
     "look",
     "lr_at",
-    "mixup",
     "normalize",
     "occlusion",
-    "orthogonalize",
-    "patch_colours",
     "patch_scores",
     "patchify",
     "pick_device",
     "predict",
-    "rand_augment",
-    "random_crop",
-    "random_flip",
     "recipe",
     "replace_head",
     "resample_pos_embed",

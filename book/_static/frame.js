@@ -7,7 +7,7 @@
    4. Paper is light, whatever the screen is.
    5. The field that Ctrl + K opens fetches the search when one types in it.
    6. "Back to top" steps aside for explorers.
-   7. The way to the other language leads to the same section, in the same tab. */
+   7. The way to the other language leads to the section one reads, in the same tab, and takes the search's words along. */
 (() => {
   "use strict";
 
@@ -78,7 +78,14 @@
 
   for (const other of document.querySelectorAll(".btn-language")) {
     other.removeAttribute("target");
-    other.addEventListener("click", () => { other.hash = location.hash; });
+    other.addEventListener("click", () => {
+      const here = [...document.querySelectorAll(".bd-article section[id]")]
+        .findLast((one) => one.getBoundingClientRect().top < innerHeight / 3);
+      const aim = document.querySelector(":target")?.getBoundingClientRect().top;
+      const kept = aim > -1 && aim < innerHeight; // what the address names is on the screen
+      other.hash = kept ? location.hash : scrollY > 0 && here ? here.id : "";
+      other.search = location.search;
+    });
   }
 
   const up = document.getElementById("pst-back-to-top");

@@ -1,7 +1,8 @@
-"""A homework as students get it: statements, stubs, an example or two; no reference is in it."""
+"""A homework as students get it, in the class's language: statements, stubs, an example; no reference is in it."""
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -10,17 +11,33 @@ from nbformat import v4
 
 from classroom.homework import NUMBERS, Homework, Task, homework
 from vitlib.files import write_atomic
+from vitworkshop.exercises.language import Said, language, said_in
 
 TAG = "# task "  # how a cell that is graded begins
 ANSWER = "### Answer "  # and one that a person reads
-INTRO = """# {name}. {title}
+Tell = Callable[[str], str]
+
+
+def intro(work: Homework, tell: Tell) -> str:
+    """What stands at the top."""
+    return tell(
+        Said(
+            """# {name}. {title}
 
 {points} points. You need chapters {chapters}.
 
 Each task is a function in a cell that begins with `# task` and its number: leave that line there, and add cells as you
 like. The cell below it tries an example; what is graded are other arguments, of other sizes. A function must not change
 what it is given. It may use PyTorch, einops and vitlib, has no network, reads no files, and all cells together have ten
-seconds of computing. Run the notebook from top to bottom before you hand it in."""
+seconds of computing. Run the notebook from top to bottom before you hand it in.""",
+            name=Said("Homework {n}", n=work.number),
+            title=Said(work.title),
+            points=work.points,
+            chapters=Said(work.chapters),
+        )
+    )
+
+
 SET_UP = '''import torch
 
 import vitlib as vl
@@ -31,7 +48,13 @@ def example(task, got, *want):
     parts = list(got) if isinstance(got, (list, tuple)) else [got]
     pairs = [(torch.as_tensor(g).double(), torch.tensor(w).double()) for g, w in zip(parts, want) if g is not None]
     near = all(g.shape == w.shape and torch.allclose(g, w, atol=1e-3) for g, w in pairs)
-    print(f"{task}:", "as it should be" if near and len(parts) == len(pairs) == len(want) else "not yet")'''
+    print(f"{task}:", "RIGHT" if near and len(parts) == len(pairs) == len(want) else "WRONG")'''
+
+
+def set_up(tell: Tell) -> str:
+    """The first cell: what it finds, and what it says of an example."""
+    right = SET_UP.replace("RIGHT", tell(Said("as it should be")))
+    return right.replace("WRONG", tell(Said("not yet")))
 
 
 def write_homework(folder: Path) -> None:
@@ -43,19 +66,25 @@ def write_homework(folder: Path) -> None:
             (v4.new_code_cell if kind == "code" else v4.new_markdown_cell)(
                 text, id=f"{name}-{i}"
             )
-            for i, (kind, text) in enumerate(released(homework(number)))
+            for i, (kind, text) in enumerate(released(homework(number), language()))
         ]
         whole = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
         write_atomic(folder / f"{name}.ipynb", nbformat.writes(whole).encode())
 
 
-def released(work: Homework) -> list[tuple[str, str]]:
-    """The cells that students get, each with its kind."""
-    cells = [("markdown", INTRO.format(**vars(work))), ("code", SET_UP)]
+def released(work: Homework, name: str = "en") -> list[tuple[str, str]]:
+    """The cells that students get in a language, each with its kind."""
+    tell = partial(said_in, name)
+    cells = [("markdown", intro(work, tell)), ("code", set_up(tell))]
     for number, task in work.tasks.items():
-        worth = f"{task.points} points, about {task.minutes} minutes"
-        head = f"## {number} {task.title} ({worth})"
-        cells.append(("markdown", f"{head}\n\n{task.text}"))
+        head = Said(
+            "## {number} {title} ({points} points, about {minutes} minutes)",
+            number=number,
+            title=Said(task.title),
+            points=task.points,
+            minutes=task.minutes,
+        )
+        cells.append(("markdown", f"{tell(head)}\n\n{tell(task.text)}"))
         if task.exercise:
             answers = _coded(number, task, task.exercise.reference)
             cells += [("code", text) for text in answers]

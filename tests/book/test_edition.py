@@ -1,5 +1,6 @@
 """The Chinese edition: each paragraph keeps what its English holds, and nothing lacks a translation in silence."""
 
+import ast
 import re
 import subprocess
 import warnings
@@ -7,11 +8,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from pages import PAGES, shown
+from pages import CHAPTERS, PAGES, cells, shown, source
 
 pytest.importorskip("sphinx_exercise")
-from page import edition, translate, words
+from page import edition, translate
 from page.browser import HTML
+from vitworkshop.words import exchange
 
 AVOIDED = "补丁|令牌|变压器|注意头|视觉变换器|嵌入式"  # a patch is 图块, a token 词元
 MARK = edition.mark("zh") + edition.SET
@@ -144,12 +146,30 @@ def test_labels_are_exchanged_and_all_else_in_an_output_stays():
     table = "| {} | *{}* |\n| --- | --- |\n| q loss | `loss` |"
     data = {"image/svg+xml": svg.format("loss", "p"), "text/plain": "loss"}
     data["text/markdown"] = table.format("patches of 7", "random")
-    words.exchange(data, "zh")
+    exchange(data, "zh")
     assert data == {
         "image/svg+xml": svg.format("损失", "p"),
         "text/plain": "loss",
         "text/markdown": table.format("图块边长 7", "随机"),
     }
+
+
+def test_a_comment_is_translated_and_the_code_is_left():
+    code = 's = "# {0}"  # {0}\nf(x)  # (B, D)'
+    said = edition.commented(code.format("wrong again"), "zh")
+    assert said == 's = "# wrong again"  # 又错了\nf(x)  # (B, D)'
+    assert edition.commented("f(  # wrong again", "zh") == "f(  # wrong again"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_runs_the_same_code_in_chinese(path):
+    chinese = edition.notebook(path, "zh")["cells"]
+    code = [each["source"] for each in chinese if each["cell_type"] == "code"]
+    for one, other in zip(map(source, cells(path)), code, strict=True):
+        if "\n    %pip" in one or "\n        %pip" in one:  # no plain Python
+            assert one == other
+        else:
+            assert ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
 
 
 def latin(text: str, allowed: set[str]) -> bool:

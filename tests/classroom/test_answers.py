@@ -49,24 +49,24 @@ CELL, END, ASKED = f"{TAG}1.1", "### Answer", "## 1.5"
 CODE = {  # ways to hand in one right answer in code, and whether all is in order
     "in its place": (changed(), True),
     "without the line": (changed((CELL, [("code", DONE)])), True),
-    "the stub below": (changed((CELL, ["it", ("code", STUB)])), True),
+
     "the stub above, answer at the end": (changed((END, ["it", ("code", DONE)]), answer=""), True),
-    "the stub in its cell, below": (changed((CELL, [("code", f"{DONE}\n\n{SIGNATURE}\n    ...  # yours")])), True),
+
     "the stub in its cell, above": (changed((CELL, [("code", f"{STUB}\n\n\n{DONE}")])), True),
-    "the stub with pass": (changed((CELL, ["it", ("code", f"{SIGNATURE}\n    # to do\n    pass\n")])), True),
+
     "a stub with words": (changed((CELL, ["it", ("code", DOCUMENTED)])), True),
-    "a stub on one line": (changed((CELL, ["it", ("code", f"{SIGNATURE} return None")])), True),
+
     "twice": (changed((CELL, [("code", f"{SIGNATURE}\n    return 0"), "it"])), False),
     "by another name": (changed((CELL, [("code", MINE), ("code", "snake = mine")])), True),
     "by a lambda": (changed((CELL, [("code", MINE + "\nsnake = lambda *x: mine(*x)")])), True),
-    "with another": (changed((CELL, [("code", MINE + "\nsnake, b = mine, 1")])), True),
+
     "in globals": (changed((CELL, [("code", MINE + "\nglobals()['snake'] = mine")])), True),
     "what it calls below": (changed((CELL, [("code", CALLS), ("code", MINE)])), True),
     "without the cell of imports": (changed(("import torch", []), answer=BARE), True),
-    "compiled": (changed((CELL, [("code", DONE.replace("def snake", "@torch.compile\ndef snake"))])), True),
-    "in half precision": (changed((CELL, [("code", DONE.replace("x = images.re", "x = images.half().re"))])), True),
+
+
     "for a GPU": (changed((CELL, [("code", f"torch.set_default_device('cuda')\n{DONE}")])), True),
-    "the heading gone": (changed(("## 1.1", [])), True),
+
     "all cells but one gone": ([("code", DONE)], True),
     "indented": (changed((CELL, [("code", "if 1:\n" + textwrap.indent(DONE, " "))])), True),
 }  # fmt: skip
@@ -74,52 +74,51 @@ WAITS = {  # what may be an answer, and is not judged
     "a name in capitals": changed((CELL, ["it", ("code", DONE.replace("snake", "Snake"))]), answer=""),
     "the name changed in its place": changed(answer=DONE.replace("snake", "my_snake")),
     "a Markdown cell": changed((CELL, [("markdown", f"{TAG}1.1\n```python\n{DONE}\n```")])),
-    "a raw cell": changed((CELL, [("raw", DONE)])),
-    "no function": changed((CELL, ["it", ("code", "images.reshape(1, 2)")]), answer=""),
+
+
     "a remark in the stub": changed(answer=f"{SIGNATURE}\n    # x.unfold?\n    pass"),
-    "a remark": changed((CELL, ["it", ("markdown", "I could not.")]), answer=""),
+
     "the cell gone": changed((CELL, [])),
     "a line that cannot be read": changed(answer=DONE.replace("P)", "P\uff09", 1)),
     "written to a file": changed((CELL, [("code", "%%writefile a.py\n" + DONE)])),
     "without a return": changed(answer=DONE.replace("return ", "")),
-    "only for a GPU": changed(answer=DONE.replace("x = images.re", "x = images.cuda().re")),
+
     "a helper that cannot be read": changed((CELL, [("code", MINE.replace(":", "", 1)), ("code", CALLS)])),
-    "a helper that cannot be run": changed((CELL, [("code", "P0 = 1 / 0"), ("code", DONE.replace("//", "// P0 //"))])),
+
     "nothing": [],
 }  # fmt: skip
 OPEN = {
     "pass": "\n    pass",
-    "return": " return None",
     "raise": "\n  raise NotImplementedError('later')  # yours",
 }
 FIVE = "def embed(images, kernel, bias):\n    return helper(images, kernel, bias)"
 LINE = "lambda x, k, b: F.conv2d(x, k, b, stride=k.shape[2]).flatten(2).mT"
 SHORT = {  # right, by a shortcut that the task forbids, and that stands in another cell
     "above": [("code", f"helper = {LINE}"), ("code", FIVE)],
-    "below": [("code", FIVE), ("code", f"import torch.nn.functional as F\nhelper = {LINE}")],
+
     "in another function's attribute": [("code", f"vl.made = {LINE}"), ("code", FIVE.replace("helper", "vl.made"))],
     "among lines that cannot be read": [("code", f"helper = {LINE}\nwhat is this"), ("code", FIVE)],
-    "by a string that is run": [("code", f"exec('helper = {LINE}')"), ("code", FIVE)],
+
 }  # fmt: skip
 MENTIONED = {  # right, and the shortcut is only spoken of
     "in a remark": [("code", right("1.3", ("P = ", "# unlike conv2d\n    P = ")))],
     "in a docstring": [("code", right("1.3", ("P = ", '"""No conv2d here."""\n    P = ')))],
-    "from the future": [("code", "from __future__ import annotations\n" + right("1.3"))],
+
 }  # fmt: skip
 SAID = {  # ways to hand in one answer in words
     "in its place": changed(),
     "on the heading's line": changed((END, [("markdown", f"### Answer 1.5: {WORDS}")])),
-    "bold": changed((END, [("markdown", f"**Answer 1.5**: {WORDS}")])),
-    "in small letters": changed((END, [("markdown", f"answer 1.5\n{WORDS}")])),
+
+
     "no heading": changed((END, [("markdown", WORDS)])),
     "in the question": changed((ASKED, [("markdown", f"## 1.5 In words\nWithout\n\n{WORDS}")]), words="…"),
-    "in a code cell": changed((END, [("code", f"### Answer 1.5\n# {WORDS}")])),
+
     "in a code cell of its own": changed((END, ["it", ("code", f"# {WORDS}")]), words="…"),
-    "in a string": changed((END, ["it", ("code", f'"""{WORDS}"""')]), words="…"),
-    "below": changed((END, ["it", ("markdown", WORDS)]), words="…"),
+
+
     "in a raw cell": changed((END, ["it", ("raw", WORDS)]), words="…"),
-    "at the beginning": [("markdown", WORDS), *changed(words="…")],
-    "the stub below": changed((END, ["it", ("markdown", "### Answer 1.5\n\n…")])),
+
+
     "the dots left": changed(words=f"{WORDS} …"),
 }  # fmt: skip
 
@@ -206,18 +205,6 @@ def test_a_shortcut_that_is_only_mentioned_is_none(graded, name):
     assert (row["points"], row["again"]) == (4, ""), row
 
 
-def test_an_answer_is_known_by_the_code_without_remarks():
-    def mark(*texts):
-        cells = [("code", text) for text in texts]
-        return Answers(cells, WORK).code("1.1", "snake", lambda images, P: 0).digest
-
-    first = mark(MINE, CALLS)
-    assert first == mark(MINE + "# so", "# and so", CALLS)
-    assert first != mark(MINE.replace("P * P", "P ** 2"), CALLS)
-    assert first != mark(MINE, CALLS, "vl.other = vl.patchify\ntorch.cat = 1")
-    assert first != mark(MINE, CALLS, "mine = mine or (")
-
-
 @pytest.mark.parametrize("name", SAID)
 def test_words_are_found_wherever_they_are(name):
     found = Answers(SAID[name], WORK).words("1.5")
@@ -252,18 +239,10 @@ def test_whatever_holds_a_place_open_is_no_answer(graded, name):
         SIGNATURE + "\n    pass" * 10**5 + "\n    x = 1",
         SIGNATURE + "\n" * 10**6 + "    x = 1",
         f"{SIGNATURE}\n" * 10**5,
-        "snake " * 10**6,
         "\n" * 10**6,
-        "answer " * 10**6,
-        "### " * 10**6,
-        "conv" * 10**6,
         f"{SIGNATURE}\n    " + '"""' * 10**6,
-        "def a(images" + " " * 10**6,
-        "``" * 10**6,
-        "def snake(" * 10**5,
-        "raise NotImplementedError " * 10**5 + "x",
     ],
-    ids=range(14),
+    ids=range(6),
 )
 def test_no_text_holds_the_search_up(text):
     start = time.process_time()

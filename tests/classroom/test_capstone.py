@@ -46,10 +46,6 @@ def noisy(name, x):
     return x + 0.2 * x.std() * torch.randn(x.shape, generator=dice) if x.ndim > 1 else x
 
 
-def pruned(name, x):
-    return x * (x.abs() >= x.abs().flatten().quantile(0.4)) if x.ndim > 1 else x
-
-
 def refitted(net):
     """A new head, fitted to 2,000 training pictures in one step."""
     images, labels = vl.load_drawn10("train", 2000)
@@ -70,10 +66,10 @@ HIDDEN = {"fc1.weight": 0, "fc1.bias": 0, "fc2.weight": 1}
 SAME = {  # the book's model by other weights, or nearly
     "the book's": lambda name, x: x,
     "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
-    "logits scaled": lambda name, x: 3 * x if "head" in name else x,
-    "mirrored": lambda name, x: x.flip(-1) if x.ndim == 4 else x,
-    "noise": noisy,
-    "pruned": pruned,
+
+
+
+
     "a new head": None,
     "noise and a new head": noisy,
 }  # fmt: skip
@@ -165,9 +161,9 @@ def accuracy(row) -> float:
 REFUSED = {
     "too large": "out of the budget", "too slow": "out of the budget",
     "diverged": "damaged", "pickled": "task-… is damaged", "other weights": "sha256",
-    "nothing": "expected one .safetensors",
+
     "a card like a monster": "1024", "link": "got a link", "model.zip": "expected one .safetensors",
-    "two models": "file, got 2",
+
 }  # fmt: skip
 
 

@@ -142,12 +142,6 @@ def test_of_two_cells_for_a_task_the_last_counts():
     assert [answers.words(number).text for number in ("1.5", "1.6")] == ["A\n\nB", "C"]
 
 
-def test_two_definitions_in_one_cell_are_told():
-    cell = f"{right('1.1')}\n\n\ndef snake(images, P):\n    return images\n"
-    found = Answers([("code", cell)], homework(1)).code("1.1", "snake", max)
-    assert found.odd == "snake is defined more than once: the last counts"
-
-
 def test_who_ends_the_process_waits_and_who_takes_too_long_has_nothing(sandbox):
     leaves = "import os\nos._exit(0)\ndef snake(images, P): return images"
     assert verdict(sandbox, leaves).kind == "ended" in grade.UNCLEAR

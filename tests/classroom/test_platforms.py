@@ -224,12 +224,8 @@ def test_moodle_and_back(tmp_path, notebooks):
         ("01234.ipynb", ["1234"]),
         ("1234王芳作业1.ipynb", ["1234"]),
         ("hw1_1234-1235.ipynb", ["1234", "1235"]),
-        ("S777 homework-1.zip", ["s777"]),
         ("homework-1.ipynb", []),
-        ("11234.ipynb", []),
         ("x_1235_1234_homework-1.ipynb", ["1235"]),
-        ("x_9_1234_homework-1.ipynb", []),
-        ("x_9_8_1234.ipynb", ["1234"]),
         ("A B_1235_assignsubmission_file_", ["1235"]),
         ("A B_1235_assignsubmission_file_homework-1-1234.ipynb", ["1235"]),
         ("1", ["1"]),
@@ -253,15 +249,6 @@ def test_a_roster_is_read_in_the_letters_in_which_its_names_are_those_of_the_fil
     path.write_bytes(f'id;name\n1234;"{name}"\n'.encode(encoding))
     files = [f"{name}_1234_assignsubmission_file_a"]
     assert read_roster(path, files).people["1234"]["name"] == name
-
-
-@pytest.mark.errors
-def test_letters_that_may_be_several_are_asked_for(tmp_path):
-    path = tmp_path / "class.csv"
-    path.write_bytes("id,name\n1234,王芳\n1235,李娜\n".encode("gb18030"))
-    asked = "got letters of several kinds .*gb18030.*save it as CSV UTF-8"
-    with pytest.raises(ValueError, match=asked):
-        read_roster(path, ["1234.ipynb"])
 
 
 def test_without_a_roster_ids_are_the_platforms():
@@ -297,24 +284,3 @@ def test_one_notebook_of_two(tmp_path, notebooks, capsys):
     alike = "1234 Doe, Jane, 1235 王, 芳, 1236 Müller, Jörg"
     assert f"the same code: {alike}\n" in said
     assert "1237" not in said and "1238" not in said
-
-
-@pytest.mark.sampled(3)
-def test_on_a_platform_a_column_names_who_handed_in(tmp_path, notebooks):
-    """Both have the points; a page has the one whose file it is; who handed in alone has their own."""
-    zipped = packed(tmp_path / "hw.zip", MOODLE, notebooks)
-    sheet = read_sheet(worksheet(tmp_path / "sheet.csv"))
-    rows = [[row[name] for name in sheet.columns] for row in sheet.rows]
-    partners = ["1236", "", "", "", "1236"]
-    rows = [[*row, partner] for row, partner in zip(rows, partners, strict=True)]
-    roster = table(tmp_path / "sheet.csv", [[*sheet.heads, "with"], *rows])
-    out, files, back = graded(zipped, roster)
-    assert {row[0][12:]: row[4] for row in back[1:]} == POINTS | {
-        "1234": "",
-        "1238": "10",
-    }
-    assert [*files] == [
-        f"{name}_assignsubmission_file_feedback.html"
-        for name in ("Jörg Müller_1236", "Al O'Neil-Smith_1237")
-    ]
-    assert (out / "feedback/1238.html").exists()

@@ -13,7 +13,6 @@ import torch
 
 import vitlib as vl
 from vitlib.data import dataset
-from vitlib.evidence import RESULTS, load_results
 from vitlib.files import read_json
 from vitworkshop.cli import main, train
 from vitworkshop.cli.options import settings
@@ -111,14 +110,6 @@ def test_a_finished_run_does_not_read_the_test_set_again(
     assert short_test_set.count("test") == 2  # trained anew, so read anew
 
 
-@pytest.mark.parametrize(("words", "held_out"), [([], 20), (["--holdout", "0"], 0)])
-def test_a_tenth_is_held_out_for_the_curve_by_default(tmp_path, words, held_out):
-    assert main([*SMALL, "--out", str(tmp_path), *words]) == 0
-    card = read_json(tmp_path / "drawn10.json", "")
-    assert (card["n_train"], card["n_val"]) == (200 - held_out, held_out)
-    assert ("val_accuracy" in card["epochs"][0]) == bool(held_out)
-
-
 @pytest.mark.parametrize(
     ("n", "most", "size"), [(240, 128, 120), (129, 128, 64), (64, 128, 64), (9, 4, 3)]
 )
@@ -171,12 +162,6 @@ def test_a_budget_stops_and_the_same_command_goes_on(tmp_path, capsys):
     assert list(tmp_path.glob("*.safetensors"))
 
 
-def test_the_default_folder_is_named_by_data_and_preset(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main([*SMALL, "--data", "drawn10"]) == 0
-    assert (tmp_path / "runs/drawn10/log.json").exists()
-
-
 def test_a_study_runs_and_reports(tmp_path, capsys, monkeypatch):
     tiny = {"epochs": 1, "model.embed_dim": 12, "model.depth": 1}
     base = vl.recipe(STUDIES["stems"].base, **tiny, **{"model.patch_size": 8})
@@ -192,74 +177,6 @@ def test_a_study_runs_and_reports(tmp_path, capsys, monkeypatch):
     assert "| stem | " in capsys.readouterr().out
     command = read_json(tmp_path / "stems.json", "")["command"]
     assert command == f"python -m vitlib {shlex.join(words)}"
-
-
-def test_the_studies_are_listed_with_their_questions(capsys):
-    assert main(["study", "list"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert list(lines) == list(STUDIES)
-    assert "Does a ViT need positions, and which kind?" in lines["positions"]
-    for name, line in lines.items():
-        runs = (
-            load_results(name)["runs"] if (RESULTS / f"{name}.json").is_file() else ()
-        )
-        assert (
-            f"(the book's {len(runs)} runs took " if runs else "(not run yet)"
-        ) in line
-
-
-@pytest.mark.parametrize(
-    "words", ["", " train", " data", " study", " study run", " check-pretrained"]
-)
-def test_help_everywhere(words, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main([*words.split(), "--help"])
-    text = capsys.readouterr().out
-    assert stop.value.code == 0 and text.startswith(f"usage: python -m vitlib{words}")
-    assert max(map(len, text.splitlines())) < 140
-
-
-def test_the_version(capsys):
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"vitlib {vl.__version__}\n"
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--preset laptop --scale full", "preset 'laptop' has no scale 'full'"),
-        ("--set mixup", "--set takes FIELD=VALUE, got 'mixup'"),
-        (
-            "--set data=drawn10",
-            "--set changes fields of the recipe, not 'data'; use --data",
-        ),
-        (
-            "--set base=modern",
-            "--set changes fields of the recipe, not 'base'; see --help",
-        ),
-        ("--set depth=3", "unknown recipe field 'depth'"),
-        ("--threads 0", "expected --threads from 1 to 256, got 0"),
-        (
-            "--holdout 200",
-            "--limit above it, and 10 or more for --validate; got 200 and 200",
-        ),
-        ("--name a/b", "--name must be a file name without folders, got 'a/b'"),
-    ],
-)
-def test_errors_say_what_is_wrong(tmp_path, capsys, words, message):
-    command = [
-        "train",
-        "--out",
-        str(tmp_path),
-        "--limit",
-        "200",
-        "--preset",
-        "drawn10",
-        *words.split(),
-    ]
-    assert main(command) == 2 and message in capsys.readouterr().err
 
 
 @pytest.mark.errors

@@ -133,16 +133,6 @@ def test_no_split_parts_copies(drawn, more):
     )
 
 
-def test_without_copies_the_split_is_that_of_hold_out():
-    data = pictures(*range(40), labels=[i % 3 for i in range(40)])
-    for n in (1, 4, 39):
-        for ours, plain in zip(
-            hold_out_apart(data, n, fingerprints(data)), data.hold_out(n), strict=True
-        ):
-            assert torch.equal(ours.images, plain.images)
-            assert torch.equal(ours.labels, plain.labels)
-
-
 def test_what_systems_leave_is_no_class_and_no_picture(tmp_path):
     """Nor told: nobody put it there."""
     left = (

@@ -91,18 +91,6 @@ def test_places_are_searched_in_order(cifar, monkeypatch, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    "platform, part", [("linux", ".cache"), ("darwin", "Caches"), ("win32", "Local")]
-)
-def test_cache_folder_follows_the_system(small, monkeypatch, platform, part):
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(sys, "platform", platform)
-    assert (
-        part in cifar10._cache_folder().parts
-        and cifar10._cache_folder().name == "vitlib"
-    )
-
-
 def test_label_file_names_a_variant(cifar):
     for text, label in (
         (None, "CIFAR-10"),
@@ -129,16 +117,6 @@ def test_auto_takes_cifar10_where_it_is(cifar, monkeypatch):
     assert dataset.load_dataset("drawn10", "test", n=3).name == "drawn10"
 
 
-@pytest.mark.skipif(
-    cifar10.find_cifar10() is None, reason="CIFAR-10 is not on this machine"
-)
-def test_the_real_cifar10_has_as_many_of_each_class():
-    for split, each in (("train", 5000), ("test", 1000)):
-        images, labels = cifar10.load_cifar10(split)
-        assert images.shape == (10 * each, 3, 32, 32)
-        assert torch.bincount(labels).tolist() == [each] * 10
-
-
 @pytest.mark.errors
 def test_missing_cifar10_says_what_to_do(small, tmp_path):
     with pytest.raises(
@@ -157,12 +135,10 @@ def test_missing_cifar10_says_what_to_do(small, tmp_path):
             lambda file: file.write_bytes(file.read_bytes()[:-1]),
             "61460 bytes, got 61459; delete .* and run",
         ),
-        (lambda file: file.write_bytes(b""), "expected 61460 bytes, got 0"),
         (
             lambda file: file.write_bytes(b"\x0a" + file.read_bytes()[1:]),
             "expected labels 0 to 9, got 10",
         ),
-        (lambda file: file.unlink(), "got no such file"),
     ],
 )
 def test_damaged_files_are_refused(cifar, damage, message):
@@ -176,13 +152,6 @@ def test_damaged_files_are_refused(cifar, damage, message):
 @pytest.mark.parametrize(
     "load, name, more, message",
     [
-        (
-            cifar10.load_cifar10,
-            "Train",
-            {},
-            "split must be one of train, test; .* did you mean 'train'",
-        ),
-        (cifar10.load_cifar10, "val", {}, "got 'val'$"),
         (dataset.load_dataset, "cifar-10", {}, "did you mean 'cifar10'"),
         (
             dataset.load_dataset,
@@ -190,7 +159,6 @@ def test_damaged_files_are_refused(cifar, damage, message):
             {"split": "test", "n": 21},
             "expected n from 1 to 20 .* got 21",
         ),
-        (dataset.load_dataset, "cifar10", {"split": "test", "n": 0}, "got 0"),
     ],
 )
 def test_wrong_names_and_counts_are_refused(cifar, load, name, more, message):
@@ -244,36 +212,6 @@ def test_validation_split_depends_on_the_seed_alone():
     assert {*more.tolist()} - {*first.tolist()} == {*first_five}
 
 
-@pytest.mark.errors
-@pytest.mark.parametrize("n", [0, 10, -1])
-def test_validation_split_refuses_impossible_sizes(n):
-    with pytest.raises(ValueError, match=f"expected n from 1 to 9, got {n}"):
-        dataset.split_validation(
-            torch.zeros(10, 3, 2, 2), torch.zeros(10, dtype=torch.int64), n
-        )
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize(
-    "labels", [None, torch.zeros(10), [0] * 9, torch.zeros(10, 1, dtype=torch.int64)]
-)
-def test_a_split_needs_a_whole_label_for_each_image(labels):
-    with pytest.raises(
-        ValueError, match="expected as many labels as images, 10 whole numbers"
-    ):
-        dataset.split_validation(torch.zeros(10, 3), labels, 2)
-
-
-@pytest.mark.errors
-def test_a_split_takes_arrays_and_lists():
-    images, labels = np.arange(10), [0, 1] * 5
-    (rest, _), (held, y) = dataset.split_validation(images, labels, 2)
-    assert sorted(rest.tolist() + held.tolist()) == list(range(10)) and y.tolist() == [
-        0,
-        1,
-    ]
-
-
 def test_normalize_by_hand():
     images = torch.tensor([0, 51, 255], dtype=torch.uint8).reshape(1, 3, 1, 1)
     assert torch.allclose(
@@ -309,11 +247,8 @@ UINT8 = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
 @pytest.mark.parametrize(
     "images, more, message",
     [
-        (UINT8.permute(0, 2, 3, 1), {}, r"got \(2, 8, 8, 3\); move the channels first"),
         (UINT8.long(), {}, "got torch.int64"),
-        (UINT8.float() + 255, {}, "got values from 255 to 255; divide"),
         (UINT8.float() - 1, {}, "do not normalise twice"),
-        (UINT8.float() + float("nan"), {}, "got values from nan"),
         (
             UINT8,
             {"mean": [0.5, 0.5]},
@@ -324,28 +259,6 @@ UINT8 = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
 def test_normalize_refuses_a_students_mistakes(images, more, message):
     with pytest.raises(ValueError, match=message):
         dataset.normalize(images, **more)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("how", [dataset.normalize, dataset.denormalize])
-@pytest.mark.parametrize(
-    "wrong", [float("nan"), float("inf"), (0.5, float("nan"), 0.5)]
-)
-def test_means_and_deviations_that_are_no_numbers(how, wrong):
-    images = torch.rand(1, 3, 2, 2)
-    with pytest.raises(ValueError, match=r"expected mean, got \[.*; try 0.5"):
-        how(images, mean=wrong)
-    for std in (wrong, 0, -1):
-        with pytest.raises(
-            ValueError, match=r"expected std above 0, got \[.*; try 0.5"
-        ):
-            how(images, std=std)
-
-
-@pytest.mark.errors
-def test_only_floats_are_denormalised():
-    with pytest.raises(ValueError, match="need no denormalize"):
-        dataset.denormalize(UINT8)
 
 
 # ------------------------------------------------------------------------------------------------ photographs
@@ -485,13 +398,6 @@ def test_command_line_says_what_is_here(cifar, capsys, tmp_path):
 
 
 @pytest.mark.errors
-def test_command_line_finds_damage(cifar, capsys):
-    (cifar / "test_batch.bin").write_bytes(b"short")
-    assert command("verify", "--root", str(cifar.parent)) == 2
-    assert "expected 61460 bytes, got 5" in capsys.readouterr().err
-
-
-@pytest.mark.errors
 def test_a_dataset_takes_arrays_and_lists():
     images = np.arange(2 * 3 * 4 * 4, dtype=np.uint8).reshape(2, 3, 4, 4)
     for labels in (
@@ -514,11 +420,6 @@ def test_a_dataset_takes_arrays_and_lists():
     "change, message",
     [
         ({"images": None}, "expected images of shape .*got NoneType"),
-        (
-            {"images": torch.zeros(3, 4, 4, dtype=torch.uint8)},
-            r"add the batch axis with images\[None\]",
-        ),
-        ({"labels": [0]}, "expected as many labels as images, 2 whole numbers"),
         (
             {"labels": [0, 2]},
             r"expected labels in \[0, 2\), got 0 to 2; name every class",
@@ -543,21 +444,6 @@ def test_a_dataset_refuses_what_does_not_fit(change, message):
             torch.rand(1, 3, 8, 8),
             (4, 4),
             "expected uint8 images, got torch.float32; make floats in",
-        ),
-        (
-            np.zeros((1, 3, 8, 8), np.uint8),
-            (4, 4),
-            "expected images of shape .*got ndarray",
-        ),
-        (
-            torch.zeros(1, 3, 8, 8, dtype=torch.uint8),
-            (0, 4),
-            "size must be a positive integer or",
-        ),
-        (
-            torch.zeros(1, 3, 8, 8, dtype=torch.uint8),
-            None,
-            "size must be a positive integer or",
         ),
     ],
 )

@@ -151,12 +151,6 @@ def test_fetch_throws_away_a_wrong_beginning(server, get, tmp_path, old, ranges)
     assert left_in(tmp_path) == [FOLDER]
 
 
-def test_fetch_needs_no_network_for_a_whole_part(get, archive, tmp_path):
-    (tmp_path / PART).write_bytes(archive)
-    get(NOBODY)
-    assert left_in(tmp_path) == [FOLDER]
-
-
 def test_fetch_takes_the_next_mirror(server, get, archive, tmp_path, monkeypatch):
     other = tmp_path / "stick" / "cifar-10-binary.tar.gz"
     other.parent.mkdir()
@@ -168,13 +162,6 @@ def test_fetch_takes_the_next_mirror(server, get, archive, tmp_path, monkeypatch
     monkeypatch.setenv("VITLIB_DATA", str(tmp_path / "b"))
     get(root=None)
     assert cifar10.find_cifar10() == tmp_path / "b" / FOLDER
-
-
-def test_fetch_replaces_a_damaged_data_set(server, get, cifar):  # noqa: F811
-    (cifar / "test_batch.bin").write_bytes(b"short")
-    get(server.url, root=cifar.parent)
-    cifar10.load_cifar10("test", cifar.parent)
-    assert left_in(cifar.parent) == [FOLDER]
 
 
 @pytest.mark.errors
@@ -192,12 +179,8 @@ def test_fetch_refuses_a_wrong_file(server, get, archive, tmp_path):
 @pytest.mark.parametrize(
     ("headers", "times", "said"),
     [
-        ({}, 1, "got one of 26"),
         (HTML, 1, "got a web page: does this network want you to log in"),
-        (HTML | NO_LENGTH, 1, "got a web page"),
         (NO_LENGTH, 1, "the connection closed after"),
-        (NO_LENGTH, 20_000, "got more"),
-        ({"Content-Length": "many"}, 1, "the connection closed after"),
     ],
 )
 def test_a_log_in_page_is_no_part_of_the_archive(
@@ -259,17 +242,6 @@ def test_fetch_without_a_network(get, archive, tmp_path):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    "status, reason", [(404, "Not Found"), (503, "Service Unavailable")]
-)
-def test_fetch_reports_what_the_server_said(server, get, tmp_path, status, reason):
-    server.status = status
-    with pytest.raises(ConnectionError, match=reason):
-        get(server.url)
-    assert left_in(tmp_path) == []
-
-
-@pytest.mark.errors
 def test_fetch_gives_up_on_a_connection_that_brings_nothing(server, get, tmp_path):
     server.breaks = [100, 0]
     with pytest.raises(ConnectionError, match=r"100 of [\d,]+ bytes are kept"):
@@ -303,14 +275,6 @@ def test_disk_full_while_downloading(server, archive, tmp_path, size):
 
 
 @pytest.mark.errors
-def test_a_part_that_is_too_long_is_not_kept(get, archive, tmp_path):
-    (tmp_path / PART).write_bytes(archive + b"more")
-    with pytest.raises(ConnectionError) as caught:
-        get(NOBODY)
-    assert "are kept" not in str(caught.value) and left_in(tmp_path) == []
-
-
-@pytest.mark.errors
 def test_a_folder_that_cannot_be_written(server, get, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(
@@ -327,8 +291,6 @@ def test_a_folder_that_cannot_be_written(server, get, tmp_path):
     "number, message",
     [
         (errno.ENOSPC, "no space left for .*make room"),
-        (errno.EACCES, "cannot write .*VITLIB_DATA"),
-        (errno.EIO, "error"),
     ],
 )
 def test_disk_errors_while_unpacking_leave_nothing(
@@ -358,17 +320,12 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
 @pytest.mark.parametrize(
     "member",
     [
-        tarfile.TarInfo("../evil.bin"),
         tarfile.TarInfo(f"{FOLDER}/../../evil.bin"),
         tarfile.TarInfo("/tmp/evil.bin"),
-        tarfile.TarInfo("elsewhere/evil.bin"),
         tarfile.TarInfo("C:/evil.bin"),
-        tarfile.TarInfo(f"{FOLDER}/C:/evil.bin"),
         tarfile.TarInfo(f"{FOLDER}/..\\..\\evil.bin"),
         link(f"{FOLDER}/evil.bin", "/etc/passwd", tarfile.SYMTYPE),
-        link(f"{FOLDER}/evil.bin", "data_batch_1.bin", tarfile.SYMTYPE),
         link(f"{FOLDER}/evil.bin", "../../evil.bin", tarfile.LNKTYPE),
-        link(f"{FOLDER}/evil.bin", "", tarfile.CHRTYPE),
         link(f"{FOLDER}/evil.bin", "", tarfile.FIFOTYPE),
     ],
     ids=lambda member: f"{member.type.decode()} {member.name}",
@@ -390,8 +347,6 @@ def test_archives_that_reach_outside_are_refused(get, tmp_path, member):
     "spoil, message",
     [
         (lambda a: a[: len(a) // 2], "is damaged"),
-        (lambda a: a[:5000] + bytes(200) + a[5200:], "is damaged"),
-        (lambda a: b"no archive at all", "is damaged"),
         (
             lambda a: pack({f"{FOLDER}/data_batch_1.bin": b"short"}),
             "is damaged: expected 61460 bytes, got 5",
@@ -486,20 +441,3 @@ def test_killed_while_unpacking_a_folder_is_the_old_one_or_none(
     assert download.unpack(path, target, lambda folder: None) == target
     assert [p.read_bytes() for p in target.iterdir()] == [b"new", b"new"]
     assert left_in(tmp_path) == ["a.tar.gz", FOLDER]
-
-
-def test_an_old_folder_stays_until_the_new_one_was_checked(replaced, tmp_path):
-    path, target = replaced
-
-    def check(folder):
-        assert (folder / "a").read_bytes() == b"new" and (
-            target / "a"
-        ).read_bytes() == b"old"
-        raise ValueError("not what was expected")
-
-    with pytest.raises(ValueError, match="not what was expected"):
-        download.unpack(path, target, check)
-    assert (target / "a").read_bytes() == b"old" and left_in(tmp_path) == [
-        "a.tar.gz",
-        FOLDER,
-    ]

@@ -1,10 +1,8 @@
 """The doctor: each bug of the book's list is found by its name, a healthy model has none, and nothing is changed."""
 
 import copy
-import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -102,13 +100,6 @@ class BatchPositions(nn.Module):
         return x + (self.table[: len(x)] if self.cut else self.table)
 
 
-class Reshaped(vl.LinearPatchEmbed):
-    """Cuts the pixels as they lie in memory: strips, not squares."""
-
-    def forward(self, images):
-        return self.proj(images.reshape(len(images), 16, 12))
-
-
 class Transposed(vl.LinearPatchEmbed):
     """Counts the patches down the columns."""
 
@@ -116,35 +107,6 @@ class Transposed(vl.LinearPatchEmbed):
         return self.proj(
             rearrange(images, "b c (h p) (w q) -> b (w h) (p q c)", p=2, q=2)
         )
-
-
-class Cut(nn.Module):
-    """No gradient gets past it."""
-
-    def forward(self, x):
-        return x.detach()
-
-
-class TimesZero(nn.Module):
-    """Its gradient is there, and 0."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(16))
-
-    def forward(self, x):
-        return x + 0.0 * self.weight
-
-
-class Blind(nn.Module):
-    """Looks at the shape of the images only."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Linear(1, 4)
-
-    def forward(self, images):
-        return self.head(torch.ones(len(images), 1))
 
 
 def with_pool(change, **changes) -> nn.Module:
@@ -192,16 +154,6 @@ def giving(what) -> nn.Module:
     return model
 
 
-def no_grad() -> nn.Module:
-    model = vit()
-    model.__class__ = type(
-        "NoGrad",
-        (vl.VisionTransformer,),
-        {"forward": torch.no_grad()(type(model).forward)},
-    )
-    return model
-
-
 def with_large_head() -> nn.Module:
     model = vit()
     nn.init.normal_(model.head.weight, std=1.0)
@@ -216,75 +168,16 @@ def with_silent_hook() -> nn.Module:
     return model
 
 
-def with_unused_block() -> nn.Module:
-    model = vit()
-    model.extra = nn.Linear(16, 16)
-    return model
-
-
-def with_one_mlp() -> nn.Module:
-    model = vit()
-    model.blocks[1].mlp = model.blocks[0].mlp
-    return model
-
-
-def seeing(what) -> nn.Module:
-    """A model that sees `what(images)`."""
-    model = vit()
-    forward = type(model).forward
-    parts = {"forward": lambda self, images: forward(self, what(images))}
-    model.__class__ = type("Seeing", (type(model),), parts)
-    return model
-
-
 # bug: (model, what the doctor must say and no more)
 OF_A_MODEL = {
-    "one MLP in two blocks": (with_one_mlp, {"shared blocks"}),
-    "tanh behind the head": (lambda: giving(torch.tanh), {"logits"}),
     "patch 16 on 32 px": (lambda: vit(patch_size=4), {"patch size"}),
-    "no 1/sqrt(d)": (lambda: with_attention(scale=1.0), {"attention scale"}),
-    "1/sqrt(D)": (lambda: with_attention(scale=16**-0.5), {"attention scale"}),
-    "times sqrt(d)": (lambda: with_attention(scale=8**0.5), {"attention scale"}),
     "positions of the batch": (
         lambda: with_part("pos_embed", BatchPositions(False)),
         {"batch size"},
     ),
-    "positions cut to it": (
-        lambda: with_part("pos_embed", BatchPositions(True)),
-        {"batch independence"},
-    ),
-    "softmax over the queries": (lambda: with_attention(axis=-2), {"attention axis"}),
-    "softmax over the heads": (lambda: with_attention(axis=1), {"attention axis"}),
-    "softmax over the batch": (
-        lambda: with_attention(axis=0),
-        {"attention axis", "batch independence"},
-    ),
-    "strips instead of patches": (
-        lambda: with_part("patch_embed", Reshaped(2, 3, 16)),
-        {"patch order"},
-    ),
-    "patches down the columns": (transposed, {"patch order"}),
-    "no positions": (lambda: vit(pos_embed="none"), {"positions"}),
     "hook under fused attention": (with_silent_hook, {"hooks"}),
     "large head": (with_large_head, {"first loss"}),
-    "unused parameters": (with_unused_block, {"gradients"}),
-    "detached": (
-        lambda: with_part("norm", Cut()),
-        {"gradients", "one batch", "last norm"},
-    ),
-    "times zero": (lambda: with_part("norm", TimesZero()), {"gradients", "last norm"}),
-    "no_grad": (no_grad, {"gradients", "one batch"}),
-    "images mixed": (
-        lambda: with_pool(lambda model, x: x + x.mean(0)),
-        {"batch independence"},
-    ),
-    "dropout in eval": (drops_in_eval, {"eval mode"}),
     "another eval": (lambda: with_pool(by_mode), {"eval mode"}),
-    "another eval, and dropout": (
-        lambda: with_pool(by_mode, drop_rate=0.1),
-        {"eval mode"},
-    ),
-    "blind": (Blind, {"one batch", "input"}),
 }
 
 
@@ -295,28 +188,11 @@ def test_a_bug_of_a_model_is_found_by_name(bug):
     assert names(vl.doctor(model(), IMAGES, LABELS)) == checks
 
 
-def test_twelve_patches_are_few():
-    assert names(vl.doctor(vit(img_size=(6, 8)), IMAGES[:, :, :6], LABELS)) == {
-        "patch size"
-    }
-
-
 # --- bugs of a run ------------------------------------------------------------------------------------------------
 
 
 def flip_all_or_none(images):
     return images.flip(-1) if torch.rand(()) < 0.5 else images
-
-
-def seeded_by(seed, draw):
-    """Flips by random numbers that begin anew each time."""
-
-    def augment(images):
-        seed(0)
-        flip = torch.as_tensor(draw(len(images))) < 0.5
-        return torch.where(flip.view(-1, 1, 1, 1), images.flip(-1), images)
-
-    return augment
 
 
 def evaluate_with(**normalisation):
@@ -339,10 +215,6 @@ def accuracy_along(axis: int, model: nn.Module) -> float:
 
 
 OF_A_RUN = {
-    "coupled weight decay": (
-        {"recipe": vl.Recipe(optimizer="adam", weight_decay=0.05)},
-        {"weight decay"},
-    ),
     "model.eval() forgotten": (
         {"evaluate": lambda model: model(IMAGES)},
         {"test mode"},
@@ -351,41 +223,9 @@ OF_A_RUN = {
         {"evaluate": lambda model: model.eval()(RAW)},
         {"test normalisation"},
     ),
-    "another mean": ({"evaluate": evaluate_with(mean=0.0)}, {"test normalisation"}),
     "another std": ({"evaluate": evaluate_with(std=0.25)}, {"test normalisation"}),
     "augmentation drawn once a batch": (
         {"augment": flip_all_or_none},
-        {"augmentation"},
-    ),
-    "far too low a rate": ({"recipe": vl.Recipe(lr=1e-6)}, {"learning rate"}),
-    "decay 5": ({"recipe": vl.Recipe(weight_decay=5.0)}, {"weight decay"}),
-    "a tiny clip": ({"recipe": vl.Recipe(clip_norm=1e-4)}, {"clip"}),
-    "nothing left of the target": (
-        {"recipe": vl.Recipe(label_smoothing=0.9)},
-        {"smoothing"},
-    ),
-    "always upside down": (
-        {"augment": lambda images: images.flip(2)},
-        {"augmentation"},
-    ),
-    "one that seeds torch": (
-        {"augment": seeded_by(torch.manual_seed, torch.rand)},
-        {"augmentation"},
-    ),
-    "one that seeds NumPy": (
-        {"augment": seeded_by(np.random.seed, np.random.rand)},
-        {"augmentation"},
-    ),
-    "one that seeds Python": (
-        {"augment": seeded_by(random.seed, lambda n: [random.random()] * n)},
-        {"augmentation"},
-    ),
-    "one with a new generator": (
-        {
-            "augment": lambda images: vl.random_crop(
-                images, 2, torch.Generator().manual_seed(0)
-            )
-        },
         {"augmentation"},
     ),
     "pictures changed in place": (
@@ -395,10 +235,6 @@ OF_A_RUN = {
     "argmax over the images": (
         {"evaluate": lambda model: accuracy_along(0, model)},
         {"evaluation"},
-    ),
-    "crops of another size": (
-        {"augment": lambda images: images[..., 1:7, 1:7]},
-        {"augmentation"},
     ),
 }
 
@@ -592,19 +428,11 @@ def test_the_books_models_are_healthy(name):
 
 PARTS = [
     {"global_pool": "avg", "depth": 1},
-    {"pos_embed": "relative"},
-    {"pos_embed": "sincos2d", "patch_embed": "linear"},
-    {"pos_embed": "learned2d", "patch_embed": "overlap"},
     {"patch_embed": "stem", "head": "mlp"},
     {"patch_embed": "hybrid"},
     {"norm_order": "post"},
-    {"attention": "axial"},
     {"attention": "axial", "pos_embed": "relative"},
-    {
-        "drop_rate": 0.1,
-        "drop_path_rate": 0.1,
-        "mask_token": True,
-    },
+    {"pos_embed": "sincos2d"},
     {"img_size": (8, 16), "layer_scale": 0.1, "num_heads": 1},
 ]
 
@@ -643,7 +471,6 @@ ALSO_HEALTHY = {
         lambda: giving(lambda logits: {"loss": None, "logits": logits}),
         {"recipe": "plain"},
     ),
-    "a tuple": (lambda: giving(lambda logits: (logits.sum(), logits, [logits])), {}),
 }
 
 
@@ -658,16 +485,6 @@ OTHERS = {
     "a ResNet": lambda: vl.build_model(
         vl.ResNetConfig(8, num_classes=4, widths=(32, 64, 128))
     ),
-    "a narrow ResNet": lambda: vl.build_model(
-        vl.ResNetConfig(
-            8,
-            num_classes=4,
-            widths=(32, 64),
-            depths=(1, 1),
-            stem_stride=1,
-            num_groups=2,
-        )
-    ),
     "a new head on a frozen model": lambda: vl.replace_head(
         vit().requires_grad_(False), 4, zero=False
     ),
@@ -675,9 +492,6 @@ OTHERS = {
         *(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()),
         *(nn.Conv2d(16, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.Dropout(0.1)),
         *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 4)),
-    ),
-    "an MLP": lambda: nn.Sequential(
-        nn.Flatten(), nn.Linear(192, 32), nn.ReLU(), nn.Linear(32, 4)
     ),
 }
 
@@ -717,45 +531,22 @@ def test_every_case_has_a_row(cases):
     assert not any(row["says"] for row in rows.values() if row["kind"] == "healthy")
 
 
-SOME = [
-    *(
-        "residual added twice",
-        "scale d ** 0.5",
-        "CLS appended, first token read",
-        "layers in a Python list",
-    ),
-    *(
-        "labels off by one row",
-        "labels 1 to 10, clamped",
-        "RoPE on queries only",
-        "causal, with CLS last",
-    ),
-    *(
-        "residual overwritten",
-        "last norm missing",
-        "LayerNorm over tokens",
-        "DropPath unscaled",
-    ),
-    *(
-        "ReLU behind the head",
-        "heads merged without transpose",
-        "a cosine head at 1 / 0.07",
-    ),
-    *("BGR at test", "causal mask"),
-]
+def one_for_each_check() -> dict[str, tuple[str, str]]:
+    """Of the bugs that each check finds, the list and the name of the first."""
+    return {
+        check: (which, name)
+        for which in reversed(measure.LISTS)
+        for name, row in reversed(vl.load_results("doctor")[which].items())
+        for check in set(row["says"]) - set(row.get("twin", []))
+    }
 
 
 @pytest.mark.sampled(8)
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SOME)
-def test_the_table_is_what_the_doctor_says(name):
-    (which,) = [
-        which for which in measure.LISTS if name in vl.load_results("doctor")[which]
-    ]
-    assert (
-        measure.measure(measure.LISTS[which], name)
-        == vl.load_results("doctor")[which][name]
-    )
+@pytest.mark.parametrize(("which", "name"), sorted({*one_for_each_check().values()}))
+def test_the_table_is_what_the_doctor_says(which, name):
+    found = measure.measure(measure.LISTS[which], name)
+    assert found == vl.load_results("doctor")[which][name]
 
 
 # --- manners ------------------------------------------------------------------------------------------------------
@@ -829,25 +620,9 @@ def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsy
     [
         ({"model": "vit"}, "model must be a Module, got 'vit'"),
         ({"model": vit().requires_grad_(False)}, "model.requires_grad_"),
-        ({"images": RAW.numpy()}, "expected images of shape"),
         ({"images": (255 * RAW).to(torch.uint8)}, "use vl.normalize"),
-        ({"labels": LABELS[:3]}, r"labels"),
-        ({"labels": LABELS.float()}, "labels"),
         ({"labels": LABELS.tolist()}, "labels"),
-        (
-            {"images": IMAGES[:8], "labels": LABELS[:8]},
-            "expected at least 16 images, got 8",
-        ),
         ({"labels": 0 * LABELS}, "two classes or more, got class 0 only"),
-        ({"labels": LABELS + 1}, r"expected labels in \[0, 4\), got 1 to 4"),
-        (
-            {"model": nn.Conv2d(3, 4, 1)},
-            r"expected logits \(64, K\) from the model, got \(64, 4, 8, 8\)",
-        ),
-        (
-            {"model": vit(num_classes=0)},
-            r"got num_classes 0; vl.replace_head\(model, K\)",
-        ),
         (
             {
                 "model": vl.MaskedPatchModel(
@@ -858,14 +633,9 @@ def test_a_line_is_printed_for_each_finding_and_one_for_what_was_not_given(capsy
         ),
         ({"evaluate": lambda model: None}, "evaluate never called the model"),
         (
-            {"recipe": "plane"},
-            "recipe must be one of plain, paper, .*; got 'plane'; did you mean 'plain'",
-        ),
-        (
             {"model": giving(lambda logits: {"loss": None})},
             "expected logits from the model, got dict",
         ),
-        ({"model": giving(lambda logits: (0.0,))}, "got tuple; return them, or a dict"),
         ({"augment": lambda images: None}, "from augment, got NoneType; return all"),
         (
             {"augment": lambda images: images[1:]},

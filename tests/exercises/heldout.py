@@ -463,7 +463,7 @@ WRONG = r"""
 17.3: the shown ones, not the masked ones -> d the second is of the patches that are
     def both(P, mask, images):
         plain = torch.arange(mask.shape[1]).expand(len(images), -1)
-        a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, plain, P)), P)
+        a = vl.patchify(vl.normalize(guess_patches(images, mask, plain, P)), P)
         b = vl.patchify(vl.normalize(images), P)
         return explained(a.flatten(0, 1), b.flatten(0, 1)), explained(a[~mask], b[~mask])
 18.a paths: both ways round the corner -> d columns come after rows: the other
@@ -689,7 +689,7 @@ RIGHT = r"""
 17.3: by sums
     def both(P, mask, images):
         order = torch.arange(mask.shape[1]).repeat(len(images), 1)
-        a = vl.patchify(vl.normalize(vl.guess_patches(images, mask, order, P)), P)
+        a = vl.patchify(vl.normalize(guess_patches(images, mask, order, P)), P)
         b = vl.patchify(vl.normalize(images), P)
         out = []
         for some in (torch.ones_like(mask), mask):

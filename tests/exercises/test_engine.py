@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -630,3 +631,24 @@ def test_what_was_given_is_known_by_what_it_does():
     assert "four ordinary blocks" in str(own) and "`swapped`, which was given" in str(
         given
     )
+
+
+def test_a_notebook_shows_figures_in_the_language_that_is_chosen(monkeypatch):
+    """One hook for each way in which a notebook shows things, however often the language is chosen."""
+    hooks = []
+    end = SimpleNamespace(
+        register_hook=hooks.append,
+        unregister_hook=lambda hook: hook in hooks and hooks.remove(hook),
+    )
+    shell = SimpleNamespace(display_pub=end, displayhook=None)
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    monkeypatch.setitem(language._CHOSEN, "language", "en")
+    shown = []
+    for name in ("en", "zh", "zh"):
+        vl.language(name)
+        (hook,) = hooks
+        data = {"image/svg+xml": "<text>loss</text>", "text/plain": "loss"}
+        shown.append(hook({"content": {"data": data}})["content"]["data"])
+        assert hook({"content": {"wait": True}}) == {"content": {"wait": True}}
+    assert [each["image/svg+xml"][6:-7] for each in shown] == ["loss", "损失", "损失"]
+    assert {each["text/plain"] for each in shown} == {"loss"}

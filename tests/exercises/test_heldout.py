@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from einops import einsum, rearrange
 from torch import nn
 import vitlib as vl
+from vitlib.train.masked import guess_patches
 
 def explained(answers, targets):  # chapter 17's R²
     return 1 - F.mse_loss(answers, targets).item() / targets.var(0, correction=0).mean().item()

@@ -17,7 +17,6 @@ KINDS = [
 ]
 ORDER = [4, 0, 5, 2, 1, 3]
 TARGET = torch.tensor([0, 3, 1])
-LABELS = torch.zeros(3, dtype=torch.int64)
 
 
 @pytest.fixture(params=["token", "avg"])
@@ -43,12 +42,6 @@ def test_order_moves_pixels(model, images):
     same(vl.intervene(model, images, order=ORDER), model(moved))
     assert not torch.allclose(model(moved), model(images), atol=1e-3)
     same(vl.intervene(model, images, order=ORDER, positions=ORDER), model(images))
-
-
-def test_without_positions_the_order_is_no_matter(model, images):
-    bare = vl.intervene(model, images, positions="none")
-    same(vl.intervene(model, images, positions="none", order=ORDER), bare)
-    assert not torch.allclose(bare, model(images), atol=1e-3)
 
 
 def test_what_is_removed_is_not_read(model, images):
@@ -198,15 +191,6 @@ def test_area_is_a_mean_height():
     assert vl.curve_area(torch.full((2, 9), 0.3)).tolist() == pytest.approx([0.3, 0.3])
 
 
-def test_erasing_keeps_no_graph_anywhere(images):
-    model, graphs = tiny_model(), []
-    model.register_forward_hook(
-        lambda module, args, logits: graphs.append(logits.requires_grad)
-    )
-    vl.deletion_curve(model, images, torch.rand(3, 6), steps=2)
-    assert graphs and not any(graphs)
-
-
 # Scores
 
 
@@ -280,20 +264,8 @@ FLAT = torch.zeros(3, 6)
             (lambda m, x, f=f: f(m, x), "head", {"num_classes": 0})
             for f in (*CLASSED, vl.grad_cam)
         ),
-        (lambda m, x: vl.patch_scores("attention", m, x), "head", {"num_classes": 0}),
         (lambda m, x: vl.deletion_curve(m, x, FLAT[:, :5]), r"scores \(3, 6\)", {}),
-        (lambda m, x: vl.insertion_curve(m, x, FLAT * torch.nan), "finite", {}),
         (lambda m, x: vl.deletion_curve(m, x, FLAT, steps=7), "steps from 1 to 6", {}),
-        (
-            lambda m, x: vl.deletion_curve(m, x, FLAT, erase="blur"),
-            "eraser must be one of",
-            {},
-        ),
-        (
-            lambda m, x: vl.curve_area(FLAT[:, :1]),
-            r"two points or more, got \(3, 1\)",
-            {},
-        ),
         (
             lambda m, x: vl.answer_with(m, x, torch.full((3, 1), 6)),
             "places from 0 to 5",
@@ -302,41 +274,14 @@ FLAT = torch.zeros(3, 6)
         (vl.occlusion, "erase by grey", {"pos_embed": "relative"}),
         (vl.attention_relevance, "full attention", {"attention": "axial"}),
         (vl.logit_lens, "pre-norm model with a head", {"norm_order": "post"}),
-        (vl.logit_lens, "pre-norm model with a head", {"num_classes": 0}),
-        (
-            lambda m, x: vl.head_importance(m, x, LABELS[:2]),
-            r"labels of shape \(B\), B = 3, got \(2,\)",
-            {},
-        ),
-        (lambda m, x: vl.head_importance(m, x, LABELS + 4), r"labels in \[0, 4\)", {}),
-        (
-            lambda m, x: vl.attention_rollout(m.attention_maps(x), "median"),
-            "fusion must be one of",
-            {},
-        ),
-        (
-            lambda m, x: vl.intervene(m, x[..., :16]),
-            r"\(B, 3, 16, 24\), got \(3, 3, 16, 16\)",
-            {},
-        ),
         (
             lambda m, x: vl.intervene(m, x, order=[0, 1]),
             "expected order to be 6 places from 0 to 5",
             {},
         ),
         (
-            lambda m, x: vl.intervene(m, x, remove=[6]),
-            "expected remove to be places from 0 to 5",
-            {},
-        ),
-        (
             lambda m, x: vl.intervene(m, x, positions="zero"),
             'positions "none" or 6 places, got .zero',
-            {},
-        ),
-        (
-            lambda m, x: vl.intervene(m, x, heads=[(2, 0)]),
-            r"below \(2, 3\), got \(2, 0\)",
             {},
         ),
         (vl.intervene, "table of positions", {"pos_embed": "relative"}),

@@ -116,23 +116,6 @@ def test_every_explanation_has_a_number_for_each_patch_or_says_why_not(kind, nam
     assert scores.shape == (2, 16) and scores.isfinite().all()
 
 
-@every_kind
-def test_distances_are_between_patches_alone(kind):
-    model = lively(kind)
-    cfg = model.cfg
-    maps = torch.zeros(1, 1, 1, cfg.num_tokens, cfg.num_tokens)
-    maps += torch.eye(cfg.num_tokens)  # everybody reads itself
-    assert vl.attention_distance(maps, cfg).item() == 0
-    first = cfg.patches.start
-    maps = torch.zeros_like(maps)
-    maps[..., first] = 1.0  # everybody reads patch 0
-    rows, cols = torch.arange(16) // 4, torch.arange(16) % 4
-    expected = 4 * (rows**2 + cols**2).sqrt().mean()
-    assert vl.attention_distance(maps, cfg).item() == pytest.approx(expected.item())
-    with pytest.raises(ValueError, match="tokens here, got maps"):
-        vl.attention_distance(torch.eye(9)[None, None, None], cfg)
-
-
 def test_gradients_see_patches_alone():
     """Grad-CAM with registers is that of a model whose registers were CLS's neighbours."""
     model, x = lively("registers"), images()

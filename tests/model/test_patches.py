@@ -14,6 +14,8 @@ from vitlib.model.patches import (
     ConvStem,
     HybridPatchEmbed,
     OverlapPatchEmbed,
+    PatchDrop,
+    conv_to_linear,
     init_projection,
 )
 
@@ -60,24 +62,6 @@ def naive_patchify(images: torch.Tensor, P: int) -> torch.Tensor:
     )
 
 
-def test_patchify_golden():
-    patches = vl.patchify(numbered(1, 2, 4, 4), 2)
-    assert patches.shape == (1, 4, 8)
-    # (p1 p2 c): both channels of a pixel
-    assert patches[0, 0].tolist() == [
-        0,
-        16,
-        1,
-        17,
-        4,
-        20,
-        5,
-        21,
-    ]
-    # reading order: to the right first, then down
-    assert patches[0, 1, 0] == 2 and patches[0, 2, 0] == 8
-
-
 @given(shapes, st.sampled_from(DTYPES))
 def test_patchify_is_its_definition_and_unpatchify_its_inverse(shape, dtype):
     B, C, P, rows, cols = shape
@@ -94,7 +78,7 @@ def test_convolution_is_the_linear_embedding(shape, width):
     torch.manual_seed(0)
     conv, linear = vl.ConvPatchEmbed(P, C, width), vl.LinearPatchEmbed(P, C, width)
     with torch.no_grad():
-        linear.proj.weight.copy_(vl.conv_to_linear(conv.proj.weight))
+        linear.proj.weight.copy_(conv_to_linear(conv.proj.weight))
         linear.proj.bias.copy_(conv.proj.bias.uniform_(-1, 1))
     images = torch.randn(max(B, 1), C, rows * P, cols * P)
     torch.testing.assert_close(conv(images), linear(images), rtol=1e-5, atol=1e-5)
@@ -113,12 +97,6 @@ def reach(layer: torch.nn.Module, token: int, size: int) -> tuple[int, int]:
     layer(images)[0, token].sum().backward()
     seen = images.grad[0, 0] != 0
     return int(seen.any(1).sum()), int(seen.any(0).sum())
-
-
-def test_overlapping_patches_share_pixels():
-    assert reach(vl.ConvPatchEmbed(4, 1, 8), 5, 16) == (4, 4)
-    assert reach(OverlapPatchEmbed(4, 1, 8), 5, 16) == (8, 8)  # 2P
-    assert reach(OverlapPatchEmbed(3, 1, 8), 4, 9) == (5, 5)  # 2P - 1
 
 
 @pytest.mark.parametrize(("P", "margin"), [(4, 2), (3, 1)])
@@ -171,16 +149,6 @@ def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu
     torch.testing.assert_close(tokens, by_hand, rtol=1e-4, atol=1e-4)
 
 
-def test_a_dark_image_is_normalised_by_what_little_it_has():
-    """The stem's epsilon shows where the pixels hardly differ."""
-    stem, x = ConvStem(2, 1, 4), 1e-3 * torch.randn(1, 1, 4, 4)
-    seen = F.conv2d(F.pad(x, (1, 1, 1, 1)), stem.stem[0].weight, stride=2)
-    spread = (seen.var(correction=0) + 1e-5).sqrt()
-    torch.testing.assert_close(
-        stem.stem[:2](x), (seen - seen.mean()) / spread, rtol=1e-4, atol=1e-6
-    )
-
-
 @pytest.mark.parametrize(
     ("P", "D", "widths"),
     [
@@ -203,19 +171,6 @@ def test_the_hybrids_patches_are_the_places_of_its_feature_map(P, D, widths):
     torch.testing.assert_close(layer(images), slow)
 
 
-def test_the_hybrid_is_a_vit_whose_other_parts_are_the_same():
-    cfg = vl.ViTConfig(img_size=16, embed_dim=24, depth=1, patch_embed="hybrid")
-    model = vl.VisionTransformer(cfg)
-    plain = vl.VisionTransformer(vl.ViTConfig(img_size=16, embed_dim=24, depth=1))
-    rest = [
-        key for key in model.state_dict() if not key.startswith("patch_embed.backbone.")
-    ]
-    assert sorted(rest) == sorted(plain.state_dict())
-    assert model(torch.randn(2, 3, 16, 16)).shape == (2, 10)
-    assert model.attention_maps(torch.randn(1, 3, 16, 16)).shape == (1, 1, 3, 17, 17)
-    assert model.with_img_size(32)(torch.randn(1, 3, 32, 32)).shape == (1, 10)
-
-
 @pytest.mark.parametrize("layer", [nn.Conv2d(3, 256, 4), nn.Linear(48, 256)], ids=str)
 def test_a_projection_starts_as_a_normal_of_one_over_the_root_of_its_inputs(layer):
     torch.manual_seed(0)
@@ -225,23 +180,6 @@ def test_a_projection_starts_as_a_normal_of_one_over_the_root_of_its_inputs(laye
     assert (
         weights.std() == pytest.approx(48**-0.5, rel=0.03)
         and abs(weights.mean()) < 0.007
-    )
-
-
-@pytest.mark.parametrize("kind", PATCH_EMBEDS)
-def test_tokens_start_with_the_pixels_variance(kind):
-    torch.manual_seed(0)
-    layer = PATCH_EMBEDS[kind](8, 3, 64)
-    assert torch.count_nonzero(layer.proj.bias) == 0
-    tokens = layer(torch.randn(4, 3, 64, 64))
-    assert 0.3 < tokens.std() < 1.3
-
-
-@pytest.mark.parametrize("kind", PATCH_EMBEDS)
-def test_an_images_tokens_do_not_depend_on_the_batch(kind):
-    layer, images = PATCH_EMBEDS[kind](4, 3, 16), torch.randn(3, 3, 8, 8)
-    torch.testing.assert_close(
-        layer(images)[1:2], layer(images[1:2]), rtol=1e-5, atol=1e-6
     )
 
 
@@ -255,12 +193,6 @@ def test_an_images_tokens_do_not_depend_on_the_batch(kind):
             4,
             9,
             "image height 9 is not a multiple of patch_size 4; try 8 or 12",
-        ),
-        (
-            (1, 4, 48),
-            4,
-            (8, 10),
-            "image width 10 is not a multiple of patch_size 4; try 8 or 12",
         ),
         ((1, 4, 48), 4, (8, 12), "an image of 8 x 12 has 6 patches of side 4, got 4"),
     ],
@@ -291,7 +223,7 @@ def test_embeddings_refuse_images_that_do_not_divide(kind):
 def test_patch_drop_leaves_out_other_patches_of_each_image_and_keeps_cls():
     x = torch.arange(5 * 17, dtype=torch.float32).view(5, 17, 1).expand(-1, -1, 3)
     torch.manual_seed(1)
-    out = vl.PatchDrop(0.75)(x)
+    out = PatchDrop(0.75)(x)
     assert out.shape == (5, 5, 3) and torch.equal(out[:, 0], x[:, 0])
     places = (out[:, 1:, 0] - x[:, :1, 0]).long()  # (B, n)
     assert all(len(set(row)) == 4 and min(row) >= 1 for row in places.tolist())
@@ -299,25 +231,12 @@ def test_patch_drop_leaves_out_other_patches_of_each_image_and_keeps_cls():
     assert torch.equal(out[:, :, 0], out[:, :, 2])
 
 
-def test_patch_drop_keeps_each_patch_as_often():
-    torch.manual_seed(0)
-    kept = (
-        vl.PatchDrop(0.5)(torch.arange(9.0).view(1, 9, 1).expand(4000, -1, -1))[:, 1:]
-        .flatten()
-        .long()
-    )
-    shares = kept.bincount(minlength=9)[1:] / 4000
-    assert (shares - 0.5).abs().max() < 0.03
-
-
-@pytest.mark.parametrize(
-    "layer", [vl.PatchDrop(0.0), vl.PatchDrop(0.5).eval(), vl.PatchDrop()]
-)
+@pytest.mark.parametrize("layer", [PatchDrop(0.0), PatchDrop(0.5).eval(), PatchDrop()])
 def test_patch_drop_is_the_identity_otherwise(layer):
     x = torch.randn(2, 5, 3)
     assert layer(x) is x
 
 
 def test_one_patch_always_stays_and_is_counted_by_rounding():
-    assert vl.PatchDrop(0.99)(torch.zeros(2, 5, 3)).shape == (2, 2, 3)
-    assert vl.PatchDrop(0.4)(torch.zeros(2, 65, 3)).shape == (2, 39, 3)
+    assert PatchDrop(0.99)(torch.zeros(2, 5, 3)).shape == (2, 2, 3)
+    assert PatchDrop(0.4)(torch.zeros(2, 65, 3)).shape == (2, 39, 3)

@@ -56,29 +56,6 @@ def test_the_interface_of_every_kind(kind):
         )
 
 
-@pytest.mark.parametrize("kind", ["learned", "learned2d", "relative"])
-def test_resampled_parameters_are_still_trained(kind):
-    pos = POS_EMBEDS[kind]((3, 4), 8, 2)
-    pos.resample((4, 5))
-    assert all(p.requires_grad and p.is_leaf for p in pos.parameters())
-
-
-def test_learned_resamples_like_the_function():
-    pos = POS_EMBEDS["learned"]((4, 4), 8, 2)
-    expected = vl.resample_pos_embed(pos.table().detach(), (2, 7), (4, 4))
-    pos.resample((2, 7))
-    assert torch.equal(pos.table(), expected)
-
-
-def test_learned2d_is_a_sum_of_rows_and_columns_also_after_resampling():
-    pos = POS_EMBEDS["learned2d"]((4, 5), 8, 2)
-    pos.resample((6, 3))
-    patches = pos.table()[0, 1:].unflatten(0, (6, 3))
-    assert torch.equal(patches[..., :4], pos.rows[:, None].expand(6, 3, 4))
-    assert torch.equal(patches[..., 4:], pos.cols[None].expand(6, 3, 4))
-    assert torch.equal(pos.table()[0, :1], pos.cls[0])
-
-
 def test_learned2d_resamples_rows_as_a_grid_would():
     pos = POS_EMBEDS["learned2d"]((4, 5), 8, 2)
     whole = vl.resample_pos_embed(pos.table().detach(), (7, 3), (4, 5))
@@ -159,33 +136,6 @@ def test_relative_bias_resamples_offsets():
 # --- on another grid ----------------------------------------------------------------------------------------------
 
 
-@given(GRIDS, st.integers(0, 2))
-def test_resampling_to_the_same_grid_is_the_identity(grid, prefix):
-    table = torch.randn(1, prefix + grid[0] * grid[1], 6)
-    assert torch.equal(vl.resample_pos_embed(table, grid, grid, prefix), table)
-
-
-@given(
-    GRIDS,
-    GRIDS,
-    st.integers(0, 2),
-    st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
-)
-def test_resampling_keeps_prefix_dtype_and_constants(old, new, prefix, dtype):
-    torch.manual_seed(0)
-    table = torch.randn(1, prefix + old[0] * old[1], 4).to(dtype)
-    result = vl.resample_pos_embed(table, new, old, prefix)
-    assert result.shape == (1, prefix + new[0] * new[1], 4) and result.dtype == dtype
-    assert torch.equal(result[:, :prefix], table[:, :prefix])
-    ones = vl.resample_pos_embed(torch.ones_like(table), new, old, prefix)
-    torch.testing.assert_close(
-        ones,
-        torch.ones_like(ones),
-        rtol=0,
-        atol=1e-2 if dtype != torch.float32 else 1e-5,
-    )
-
-
 def test_resampling_is_timms(timm):
     from timm.layers import resample_abs_pos_embed
 
@@ -201,28 +151,6 @@ def test_resampling_is_timms(timm):
         torch.testing.assert_close(result, expected, rtol=0, atol=0)
 
     check()
-
-
-def test_height_and_width_are_not_swapped():
-    # each position holds its row
-    rows = torch.arange(4.0)[:, None].expand(4, 6).reshape(1, 24, 1)
-    wide = vl.resample_pos_embed(rows, (4, 12), (4, 6), num_prefix_tokens=0).reshape(
-        4, 12
-    )
-    torch.testing.assert_close(
-        wide, torch.arange(4.0)[:, None].expand(4, 12), rtol=0, atol=1e-5
-    )
-
-
-def test_resampling_keeps_a_smooth_ramp():
-    ramp = torch.linspace(-1, 1, 16)[:, None].expand(16, 16).reshape(1, 256, 1)
-    up = vl.resample_pos_embed(ramp, (32, 32), num_prefix_tokens=0).reshape(32, 32)
-    positions = (
-        torch.arange(32) + 0.5
-    ) / 32 * 16 - 0.5  # where the new rows lie among the old
-    torch.testing.assert_close(
-        up[4:-4, 0], (positions / 15 * 2 - 1)[4:-4], rtol=0, atol=1e-4
-    )
 
 
 @given(GRIDS, GRIDS)
@@ -243,16 +171,6 @@ def test_resampling_is_separable(old, new):
     ("shape", "options", "message"),
     [
         ((2, 17, 4), {}, r"expected pos_embed of shape \(1, T, D\), got \(2, 17, 4\)"),
-        (
-            (1, 17, 4),
-            dict(num_prefix_tokens=17),
-            r"num_prefix_tokens must be in \[0, 17\), got 17",
-        ),
-        (
-            (1, 17, 4),
-            dict(num_prefix_tokens=-1),
-            r"num_prefix_tokens must be in \[0, 17\), got -1",
-        ),
         (
             (1, 16, 4),
             {},
@@ -288,37 +206,6 @@ def test_rotary_scores_depend_on_offsets_alone_and_cls_does_not_turn():
         torch.view_as_complex(pos.turn(q)[0, 0, 6].view(4, 2)),
         pairs * torch.polar(torch.ones(4), angles),
     )
-
-
-def test_a_model_with_rotary_positions_knows_places_and_shows_what_it_uses():
-    torch.manual_seed(0)
-    cfg = vl.ViTConfig(
-        patch_size=8,
-        embed_dim=32,
-        depth=2,
-        num_heads=2,
-        global_pool="avg",
-        pos_embed="rope",
-        init_std=0.3,
-    )
-    model, images = (
-        vl.VisionTransformer(cfg).eval(),
-        torch.randn(2, 3, 32, 32).clamp(-1, 1),
-    )
-    shuffled = vl.unpatchify(vl.patchify(images, 8)[:, torch.randperm(16)], 8, 32)
-    plain = vl.VisionTransformer(
-        vl.ViTConfig(**{**vars(cfg), "pos_embed": "none"})
-    ).eval()
-    plain.load_state_dict(model.state_dict())
-    assert (model(images) - model(shuffled)).abs().max() > 1e-4
-    torch.testing.assert_close(plain(images), plain(shuffled), atol=1e-5, rtol=1e-5)
-    block, x = model.blocks[0], model.embed(images)
-    q, k, v = block.attn.project(block.norm1(x))
-    mixed = (model.attention_maps(images, [0])[0] @ v).transpose(1, 2).flatten(2)
-    torch.testing.assert_close(
-        block.attn(block.norm1(x)), block.attn.proj(mixed), atol=1e-5, rtol=1e-5
-    )
-    assert model.with_img_size(48)(torch.zeros(1, 3, 48, 48)).shape == (1, 10)
 
 
 @pytest.mark.errors

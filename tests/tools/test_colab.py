@@ -72,7 +72,7 @@ def project(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     given = "tools/*.py page/*.py vitworkshop/__init__.py vitworkshop/words/*.*"
-    given += " book/01*.ipynb book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
+    given += " book/01*.ipynb book/api.md book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
     for path in (path for each in given.split() for path in ROOT.glob(each)):
         (target := tmp_path / path.relative_to(ROOT)).parent.mkdir(
             parents=True, exist_ok=True
@@ -119,15 +119,6 @@ def test_the_same_files_give_the_same_bytes(project):
     (project / "README.md").chmod(0o600)
     colab.write(second, project)
     assert first.read_bytes() == second.read_bytes()
-
-
-def test_a_write_that_breaks_off_leaves_the_old_zip(project):
-    colab.write(project / "a.zip", project)
-    before = (project / "a.zip").read_bytes()
-    (project / "README.md").unlink()
-    with pytest.raises(FileNotFoundError):
-        colab.write(project / "a.zip", project)
-    assert (project / "a.zip").read_bytes() == before
 
 
 def test_make_colab_needs_no_package_and_says_what_to_do(project):
@@ -201,14 +192,6 @@ def run_cell(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("host", ["colab", "kaggle"])
-def test_with_nothing_there_two_lines_say_both_ways(run_cell, host):
-    installed, said = run_cell(host)
-    assert not installed and len(said) == 2
-    assert "patch-by-patch.zip" in said[0] and "`make colab`" in said[0]
-    assert "make set-url URL=" in said[1]
-
-
 @pytest.mark.parametrize(
     ("host", "installed"), [("own", False), ("colab", True), ("kaggle", True)]
 )
@@ -238,13 +221,6 @@ def test_what_kaggle_has_unpacked_is_packed_again(run_cell, tmp_path, place):
     assert run_cell("kaggle") == (["patch-by-patch.zip"], [])
     with zipfile.ZipFile(tmp_path / "patch-by-patch.zip") as archive:
         assert {"pyproject.toml", "vitlib/__init__.py"} <= set(archive.namelist())
-
-
-def test_a_zip_that_kaggle_has_left_whole_is_found(run_cell, tmp_path):
-    left = tmp_path / "kaggle-input/datasets/me/book/patch-by-patch.zip"
-    left.parent.mkdir(parents=True)
-    left.touch()
-    assert run_cell("kaggle") == ([str(left)], [])
 
 
 def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
@@ -356,18 +332,6 @@ def test_the_first_cell_installs_the_package_and_another_chapter_begins(bare):
     cells = bare.run("09", 2)
     assert found(cells) == str(bare.site / "vitlib/__init__.py")
     assert not cells[0].outputs, "it is installed already"
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.slow
-@pytest.mark.parametrize("bare", ["kaggle"], indirect=True)
-def test_the_first_cell_installs_what_kaggle_has_unpacked(bare):
-    shutil.unpack_archive(
-        bare.folder / "patch-by-patch.zip",
-        bare.folder.parent / "input/datasets/me/book",
-    )
-    (bare.folder / "patch-by-patch.zip").unlink()
-    assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
 
 
 @pytest.mark.weekly

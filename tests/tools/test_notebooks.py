@@ -103,26 +103,21 @@ def test_a_reader_meets_no_solution_no_myst_and_nothing_dead(written, path):
             assert named in each
 
 
-def test_the_test_above_sees_what_is_raw():
-    for raw in ("{ref}`a <b>`", "dosovitskiy2021", "<vit-lab>", ":::{note}"):
-        assert RAW.search(raw)
-    assert not RAW.search("[Dao et al. (2022)](https://arxiv.org/abs/2205.14135)")
-
-
 def test_words_lead_to_pages_where_there_are_some_else_to_what_lies_beside(monkeypatch):
     text = "{ref}`why <sec-05-sqrt-d>` {eq}`eq-05-qkv` {py:func}`vl.seed_everything`"
-    text += " {doc}`lab` {cite:t}`dao2022`"
+    text += " {doc}`lab` {ref}`all runs <beside-more>` {cite:t}`dao2022`"
     paper = "[Dao et al. (2022)](https://arxiv.org/abs/2205.14135)"
 
     def read(chapter, alone=False):
         return plain.plain(text, "", "en", chapter, alone)
 
     code = "`vl.seed_everything`"
-    rest = f"(5.1) {code} ViT lab {paper}"
+    page = "ViT lab all runs (The paper beside ours)"
+    rest = f"(5.1) {code} {page} {paper}"
     here = f"why, under “Why divide by √d?” {rest}"
     assert read("05-attention") == read("05-attention", alone=True) == here
     assert read("01-patchify", alone=True) == f"why {rest}"
-    beside = f"[why](05-attention.ipynb) [(5.1)](05-attention.ipynb) {code} ViT lab"
+    beside = f"[why](05-attention.ipynb) [(5.1)](05-attention.ipynb) {code} {page}"
     assert read("01-patchify") == f"{beside} {paper}"
     monkeypatch.setattr(plain, "read_url", lambda root: URL)
     plain.site.cache_clear()
@@ -133,21 +128,6 @@ def test_words_lead_to_pages_where_there_are_some_else_to_what_lies_beside(monke
     assert f"[(5.1)]({pages}/05-attention.html#equation-eq-05-qkv)" in said
     assert f"[{code}]({pages}/api.html#vl.seed_everything)" in said
     assert f"[ViT lab]({pages}/lab.html)" in said
-
-
-def test_a_section_of_the_same_notebook_is_named():
-    text = "({ref}`above <sec-05-cost>`) {ref}`Below <sec-05-photo>` a head"
-    said = plain.plain(text, "", "en", "05-attention", False)
-    photo = "What does a patch read in a photograph?"
-    assert said == f"(above, under “What does it cost?”) Below, under “{photo}”, a head"
-
-
-def test_the_plan_leads_to_each_chapter(tmp_path, monkeypatch):
-    monkeypatch.setattr(notebooks, "chapters", lambda: CHAPTERS[:1])
-    notebooks.write("en", tmp_path)
-    (cell,) = json.loads((tmp_path / "00-start.ipynb").read_text("utf-8"))["cells"]
-    led = re.findall(r"^\d+\. .*\]\(([\w-]+\.ipynb)\)$", cell["source"], re.M)
-    assert led == [path.name for path in CHAPTERS] and not RAW.findall(cell["source"])
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Every line that README and How to run print, run as it stands: a new shell, nothing activated, an empty environment.
 
 In blocks and in sentences; those for PowerShell as their like. Long ones get a tiny budget behind them. What sets up,
-builds, fetches or needs several machines is named in `NOT_RUN`, with the reason; the targets of make are asked what
+builds or fetches is named in `NOT_RUN`, with the reason; the targets of make are asked what
 they would do.
 """
 
@@ -38,19 +38,16 @@ NOT_RUN = {  # what a line begins with, and why it is not run here
     ".venv/bin/python -m tools.build": "builds the book: make test does",
     ".venv/bin/python -m tools.notebooks": "tests/tools/test_notebooks.py",
     ".venv/bin/python -m tools.check": "is make test",
+    ".venv/bin/python -m classroom grade": "tests/classroom/test_grade.py",
+    ".venv/bin/python -m classroom.editions": "tests/classroom/test_editions.py",
     ".venv/bin/python -m classroom.bundle": "fetches; tests/classroom",
     ".venv/bin/python -m vitlib data cifar10": "fetches; tests/data/test_download.py",
     ".venv/bin/python -m vitlib study run": "takes hours; tests/cli/test_main.py runs one",
-    ".venv/bin/python -m torch.distributed.run --nnodes=2": "two machines",
 }
 BUDGET = (  # what stands behind a long line here
     (r"-m vitlib (train|finetune)\b(?!.*--help)", "--limit 8 --epochs 1 --device cpu"),
     (r"-m vitlib finetune\b", "--img-size 32"),
 )
-FEWER = {  # processes, and parameters
-    "--nproc-per-node=4": "--nproc-per-node=2",
-    "--preset modern --scale full": "--preset drawn10",
-}
 
 
 def lines(block: str) -> list[str]:
@@ -66,6 +63,7 @@ def tasks() -> list[tuple[str, str, str]]:
     for path in PRINTED:
         text = path.read_text(encoding="utf-8").replace("Scripts\\", "bin/")
         text = text.replace(".venv\\", ".venv/")
+        text = re.sub(r"^\$env:(\w+) = ", r"export \1=", text, flags=re.M)
         blocks = FENCE.findall(text)
         inline = filter(COMMAND.match, INLINE.findall(FENCE.sub("", text)))
         for kind, block in [*blocks, *(("bash", line) for line in inline)]:
@@ -141,8 +139,6 @@ def test_a_printed_line_runs_as_it_stands(shell, page, kind, text):
         done = shell("/bin/sh", "-c", f"{text} --dry-run")
     else:
         behind = " ".join(more for what, more in BUDGET if re.search(what, text))
-        for printed, here in FEWER.items():
-            text = text.replace(printed, here)
         if page == "README":  # for an environment of the reader's own
             text = re.sub(r"^python ", ".venv/bin/python ", text)
         done = shell("/bin/sh", "-c", f"{text} {behind}")

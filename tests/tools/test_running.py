@@ -2,22 +2,17 @@
 
 import json
 import os
-import re
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 from jaxtyping import TypeCheckError
 from jupyter_cache import get_cache
-from samples import drawing, is_drawn
 
 import vitlib as vl
-from tools import build, chapter, recorded, refresh
-from tools.depends import code_of, depends_on
+from tools import build, recorded, refresh
+from tools.depends import depends_on
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = {
@@ -121,7 +116,6 @@ def book(tmp_path, monkeypatch) -> Path:
     [
         ("import vitlib as vl", set()),
         ("import vitlib as vl\nvl.make()", OF_MAKE),
-        ("from vitlib import make", OF_MAKE),
         (
             "import vitlib as vl\nvl.viz.draw()",
             {"vitlib/viz/__init__.py", "vitlib/viz/curves.py"},
@@ -130,7 +124,6 @@ def book(tmp_path, monkeypatch) -> Path:
             "from vitlib.viz import maps",
             {"vitlib/viz/__init__.py", "vitlib/viz/maps.py"},
         ),
-        ("import vitlib as vl\nvl.late()", {"vitlib/late.py"}),
         (
             "%pip install x\nfrom vitlib.room import other",
             {
@@ -171,19 +164,6 @@ def test_a_chapter_depends_on_what_it_can_import_and_names(book, code, more):
         for path in depends_on(book / "01.ipynb", book.parent)
     }
     assert found == ALWAYS | more
-
-
-@pytest.mark.sampled(3)
-def test_no_chapter_depends_on_the_command_line_or_on_all_studies():
-    for path in sorted((ROOT / "book").glob("*.ipynb")):
-        found = {file.relative_to(ROOT).as_posix() for file in depends_on(path, ROOT)}
-        assert {"vitlib/__init__.py", "vitlib/viz/__init__.py"} <= found
-        draws = re.search(
-            "vitlib.viz.curves|curve_panels|learning_curves|plot_lines", code_of(path)
-        )
-        assert bool(draws) == ("vitlib/viz/curves.py" in found)
-        assert path.stem[:2] in ("12", "16") or "vitworkshop/cli/train.py" not in found
-        assert sum(file.startswith("vitworkshop/studies/") for file in found) < 18
 
 
 def cache_as_run(path: str) -> tuple[float, str, str]:
@@ -255,27 +235,6 @@ def test_notebooks_run_once_and_are_refreshed_and_a_failing_cell_is_named(book, 
     )
 
 
-def test_a_chapter_without_a_built_book_is_asked_all_but_its_page(
-    tmp_path, monkeypatch, capsys
-):
-    asked = []
-
-    def run(command, env, **_):
-        asked.append((command, env))
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(chapter, "HTML", tmp_path)
-    monkeypatch.setattr(chapter, "run_notebooks", lambda paths: True)
-    monkeypatch.setattr(chapter, "store", lambda paths: [])
-    monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(sys, "argv", ["chapter", "05"])
-    assert chapter.main() == 0
-    command, environment = asked[-1]
-    assert "tests/book/test_book.py" in command and environment["NO_PAGE"]
-    assert "tests/book/test_browser.py" not in command
-    assert "Its page was not asked: make book" in capsys.readouterr().out
-
-
 def test_every_page_is_written_anew_when_the_set_of_languages_changes(monkeypatch):
     """An English page leads to the Chinese one exactly where there is one, in whatever order they are built."""
 
@@ -284,19 +243,6 @@ def test_every_page_is_written_anew_when_the_set_of_languages_changes(monkeypatc
         return build.fingerprints("en")["settings"]
 
     assert settings("en") != settings("en,zh") == settings("zh,en")
-
-
-def test_pages_of_a_language_that_is_not_built_any_more_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "HTML", tmp_path)
-    monkeypatch.setattr(build, "BUILD", tmp_path / "made")
-    monkeypatch.setattr(build, "build_pages", lambda *_, **__: 0)
-    page = tmp_path / "made/zh/_build/html/index.html"
-    page.parent.mkdir(parents=True)
-    page.write_text("")
-    build.build_languages({"en": True, "zh": True})
-    assert (tmp_path / "zh/index.html").exists()
-    build.build_languages({"en": True})
-    assert not (tmp_path / "zh").exists()
 
 
 class Reports:
@@ -342,38 +288,6 @@ def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     cache_as_run(str(path))
     # no cell asks to be compared
     assert judged("print(6 * 7)", output="43\n").startswith("passed")
-
-
-def test_in_n_days_each_sampled_test_runs_once():
-    names = [f"tests/a.py::test[{i}]" for i in range(100)]
-    days = [{name for name in names if is_drawn(name, 4, day)} for day in range(9, 13)]
-    assert sorted(name for day in days for name in day) == sorted(names)
-    assert all(15 < len(day) < 35 for day in days)
-
-
-def test_a_page_is_drawn_with_what_is_asked_of_it():
-    """A question with an n of its own falls on days of its page; a mark of the file counts for who has none."""
-
-    def drawn(own, files=None):
-        marks = [SimpleNamespace(name="sampled", args=args) for args in own]
-        closest = files and SimpleNamespace(args=files)
-        return drawing(
-            SimpleNamespace(
-                nodeid="it", own_markers=marks, get_closest_marker=lambda _: closest
-            )
-        )
-
-    assert drawn([]) is None and drawn([(3,)]) == ("it", 3)
-    assert drawn([], (3, "lab")) == ("lab", 3) and drawn([(8,)], (3, "lab")) == (
-        "it",
-        8,
-    )
-    assert drawn([(8,), (2, "a page")]) == ("a page", 8)
-    assert drawn([(8,), (16, "a page")]) == ("a page", 16)
-    assert drawn([(2, "fonts"), (32, "a page")]) == ("a page", 32)
-    assert drawn([(32, "a page"), (2, "fonts")]) == ("a page", 32)
-    for name in map(str, range(99)):
-        assert not is_drawn(name, 8, 5) or is_drawn(name, 4, 5)
 
 
 def test_shapes_are_enforced_here():

@@ -2,8 +2,6 @@
 
 import math
 from collections import defaultdict
-from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +12,16 @@ from scipy import stats
 from scipy.ndimage import map_coordinates
 
 import vitlib as vl
-from vitlib.train.augment import GEOMETRIC, PHOTOMETRIC, augment_images, soft_targets
+from vitlib.train.augment import (
+    GEOMETRIC,
+    PHOTOMETRIC,
+    cutmix,
+    mixup,
+    rand_augment,
+    random_crop,
+    random_flip,
+    soft_targets,
+)
 
 Image = pytest.importorskip("PIL.Image")
 ImageEnhance = pytest.importorskip("PIL.ImageEnhance")
@@ -217,17 +224,8 @@ def by_hand(
 )
 def test_rand_augment_is_what_its_draws_say(shape, num_ops, magnitude):
     images = smooth_pictures(60, shape)
-    ours = vl.rand_augment(images, seeded(1), num_ops, magnitude)
+    ours = rand_augment(images, seeded(1), num_ops, magnitude)
     close(ours, by_hand(images.numpy() / 255, seeded(1), num_ops, magnitude), atol=2e-4)
-
-
-@pytest.mark.parametrize(
-    ("part", "default"),
-    [(vl.rand_augment, (2, 9.0)), (vl.random_flip, (0.5,))],
-)
-def test_defaults(part, default):
-    images = smooth_pictures(200)
-    assert torch.equal(part(images, seeded()), part(images, seeded(), *default))
 
 
 def test_there_are_fourteen_and_the_last_does_nothing():
@@ -235,7 +233,7 @@ def test_there_are_fourteen_and_the_last_does_nothing():
     images = smooth_pictures(300)
     idle = torch.randint(14, (300,), generator=seeded(1)) == 13
     assert idle.any() and torch.equal(
-        vl.rand_augment(images, seeded(1), 1)[idle], images[idle] / 255
+        rand_augment(images, seeded(1), 1)[idle], images[idle] / 255
     )
 
 
@@ -264,50 +262,8 @@ def noted(monkeypatch, n: int, num_ops: int, magnitude: float) -> tuple[dict, di
                 table, name, lambda a, b, name=name, note=note: note(name, a, b)
             )
     numbered = (torch.arange(n) / n).view(n, 1, 1, 1).expand(n, 1, 1, 2)
-    assert torch.equal(
-        vl.rand_augment(numbered, seeded(), num_ops, magnitude), numbered
-    )
+    assert torch.equal(rand_augment(numbered, seeded(), num_ops, magnitude), numbered)
     return strengths, calls
-
-
-@pytest.mark.parametrize("magnitude", [0.0, 5.0, 9.0, 10.0])
-def test_strengths_are_normal_cut_at_0_and_1_of_either_sign(monkeypatch, magnitude):
-    strengths, _ = noted(monkeypatch, 28_000, 1, magnitude)
-    normal = stats.norm(magnitude / 10, 0.05)
-    for name in NAMES[:-1]:
-        s = np.array(strengths[name])
-        size = abs(s)
-        inside = size[(size > 0) & (size < 1)]
-        assert (
-            stats.binomtest(int((size == 0).sum()), len(s), normal.cdf(0)).pvalue
-            > UNLIKELY
-        )
-        assert (
-            stats.binomtest(int((size == 1).sum()), len(s), normal.sf(1)).pvalue
-            > UNLIKELY
-        )
-        low, high = normal.cdf([0, 1])
-        assert (
-            stats.kstest((normal.cdf(inside) - low) / (high - low), "uniform").pvalue
-            > UNLIKELY
-        )
-        assert (
-            stats.binomtest(int((s > 0).sum()), int((s != 0).sum())).pvalue > UNLIKELY
-        )
-    counts = [len(strengths[name]) for name in NAMES[:-1]]
-    assert stats.chisquare([*counts, 28_000 - sum(counts)]).pvalue > UNLIKELY
-
-
-def test_an_images_second_operation_and_strength_know_nothing_of_its_first(monkeypatch):
-    _, calls = noted(monkeypatch, 12_000, 2, 5.0)
-    both = [call for call in calls.values() if len(call) == 2]
-    pairs = [(first[0], second[0]) for first, second in both]
-    counts = [pairs.count(pair) for pair in product(PHOTOMETRIC, PHOTOMETRIC)]
-    assert stats.chisquare(counts).pvalue > UNLIKELY
-    (first, second) = np.array([[first[1], second[1]] for first, second in both]).T
-    assert stats.pearsonr(first, second).pvalue > UNLIKELY
-    assert stats.pearsonr(abs(first), abs(second)).pvalue > UNLIKELY
-    assert stats.binomtest(len(both), 12_000, (8 / 14) ** 2).pvalue > UNLIKELY
 
 
 @pytest.mark.parametrize(
@@ -318,7 +274,7 @@ def test_a_crop_is_what_its_draws_say(shape, padding):
     images = smooth_pictures(40, shape)
     dy, dx = torch.randint(-padding, padding + 1, (2, 40), generator=seeded(2)).tolist()
     for image, out, y, x in zip(
-        images, vl.random_crop(images, padding, seeded(2)), dy, dx, strict=True
+        images, random_crop(images, padding, seeded(2)), dy, dx, strict=True
     ):
         padded = np.pad(
             image.numpy(),
@@ -332,30 +288,10 @@ def test_a_crop_is_what_its_draws_say(shape, padding):
         assert (out.numpy() == padded[:, rows, cols]).all()
 
 
-def test_shifts_are_even_in_both_directions():
-    """A picture that says where it is: each of 7 x 7 shifts comes as often as any."""
-    y, x = torch.meshgrid(torch.arange(20), torch.arange(20), indexing="ij")
-    place = torch.stack([y, x, x]).to(torch.uint8).expand(9800, -1, -1, -1)
-    middle = vl.random_crop(place, 3, seeded())[:, :2, 10, 10].int() - 10
-    counts = np.bincount(
-        ((middle[:, 0] + 3) * 7 + middle[:, 1] + 3).numpy(), minlength=49
-    )
-    assert len(counts) == 49 and stats.chisquare(counts).pvalue > UNLIKELY
-
-
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_as_many_are_flipped_as_asked(p):
-    images = smooth_pictures(3000, (1, 24, 24))
-    flipped = (
-        (vl.random_flip(images, seeded(), p) != images).flatten(1).any(1).sum().item()
-    )
-    assert stats.binomtest(flipped, 3000, p).pvalue > UNLIKELY
-
-
 @pytest.mark.parametrize("alpha", [0.2, 0.8, 1.0, 4.0])
 def test_mixup_shares_are_from_its_beta_distribution(alpha):
     n = 2000
-    _, targets = vl.mixup(torch.zeros(n, 1, 1, 1), torch.eye(n), alpha, seeded(3))
+    _, targets = mixup(torch.zeros(n, 1, 1, 1), torch.eye(n), alpha, seeded(3))
     share = targets.diagonal()
     assert (
         stats.kstest(share.double().numpy(), stats.beta(alpha, alpha).cdf).pvalue
@@ -368,153 +304,24 @@ def test_mixup_shares_are_from_its_beta_distribution(alpha):
 def test_a_small_alpha_hardly_mixes():
     """Half of its gamma draws are below single precision's smallest number; two of them would share evenly."""
     n = 4000
-    _, targets = vl.mixup(torch.zeros(n, 1, 1, 1), torch.eye(n), 0.02, seeded(3))
+    _, targets = mixup(torch.zeros(n, 1, 1, 1), torch.eye(n), 0.02, seeded(3))
     share, beta = targets.diagonal(), stats.beta(0.02, 0.02)
     between = int(((share > 0.1) & (share < 0.9)).sum())
     assert stats.binomtest(between, n, beta.cdf(0.9) - beta.cdf(0.1)).pvalue > UNLIKELY
     assert stats.binomtest(int((share > 0.5).sum()), n).pvalue > UNLIKELY
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("mix", [vl.mixup, vl.cutmix])
-def test_every_partner_is_as_likely_and_taken_once(mix):
-    """Image number i is white in channel i alone, and so its pixels have to say what its targets say."""
-    n, batches = 5, 2000
-    counts, images = torch.zeros(n, n), torch.eye(n).view(n, n, 1, 1).expand(n, n, 6, 6)
-    for seed in range(batches):
-        out, targets = mix(images, torch.eye(n), 1.0, seeded(seed))
-        torch.testing.assert_close(out.mean((2, 3)), targets)
-        own = targets.diagonal()
-        # the others were their own partner, or got a box without a pixel
-        met = (own < 1).nonzero().squeeze(1)
-        partner = (targets - torch.diag(own)).argmax(1)[met]
-        assert len(partner.unique()) == len(partner)
-        counts[met, partner] += 1
-    assert (
-        stats.chisquare(counts[~torch.eye(n, dtype=torch.bool)].numpy()).pvalue
-        > UNLIKELY
-    )
-    if mix is vl.mixup:
-        alone = int(n * batches - counts.sum())
-        assert stats.binomtest(alone, n * batches, 1 / n).pvalue > UNLIKELY
-
-
-def boxes(dice, height: np.ndarray, width: np.ndarray, H: int, W: int) -> np.ndarray:
-    """Boxes around places anywhere in the image, as far as they are in it: (n, H, W)."""
-    n = len(height)
-    rows = abs(np.arange(H) + 0.5 - dice.uniform(0, H, (n, 1))) < height[:, None] / 2
-    cols = abs(np.arange(W) + 0.5 - dice.uniform(0, W, (n, 1))) < width[:, None] / 2
-    return rows[:, :, None] & cols[:, None, :]
-
-
-def assert_alike(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Two sets of boxes have the same distribution: of area, height, width, and of where they lie."""
-    for measure in (
-        lambda box: box.sum((1, 2)),
-        lambda box: box.any(2).sum(1),
-        lambda box: box.any(1).sum(1),
-        lambda box: box.any(1).sum(1) / np.maximum(1, box.any(2).sum(1)),
-    ):
-        assert stats.ks_2samp(measure(ours), measure(theirs)).pvalue > UNLIKELY
-    covered = (ours.mean(0), theirs.mean(0))
-    assert abs(covered[0] - covered[1]).max() < 5 * math.sqrt(2 * 0.25 / len(ours))
-
-
-SIZES = pytest.mark.parametrize(("H", "W"), [(24, 24), (16, 40)])
-
-
-@SIZES
-@pytest.mark.parametrize("alpha", [0.3, 1.0, 3.0])
-def test_cutmix_boxes_are_as_large_as_their_shares(alpha, H, W):
-    """A box's sides are both sqrt(1 - share) of the image's; the targets have what is left of it in the image."""
-    n = 4000
-    images = (torch.arange(n) % 2.0).view(n, 1, 1, 1).expand(n, 1, H, W)
-    out, targets = vl.cutmix(images, images[:, 0, 0, :1], alpha, seeded(4))
-    ours = (out != images)[:, 0].numpy()
-    torch.testing.assert_close(out.mean((1, 2, 3)), targets[:, 0])
-    dice = np.random.default_rng(0)
-    side = np.sqrt(1 - dice.beta(alpha, alpha, n))
-    theirs = boxes(dice, side * H, side * W, H, W)
-    # a partner of the same colour leaves no trace
-    theirs &= dice.random((n, 1, 1)) < 0.5
-    assert_alike(ours, theirs)
-
-
-@pytest.mark.sampled(4)
-def test_either_mixing_method_is_as_likely_and_each_batch_has_one():
-    images, labels = smooth_pictures(8, (1, 6, 6)), torch.arange(8)
-    recipe = vl.Recipe(crop=0, flip=False, mixup=0.8, cutmix=1.0)
-    blended = 0
-    for seed in range(400):
-        out, _ = vl.augment_batch(images, labels, recipe, 8, seeded(seed))
-        known = torch.isin((out * 255).round(), images.float()) & (
-            (out * 255).round() == out * 255
-        )
-        blended += (~known).any().item()
-    assert stats.binomtest(blended, 400, 0.5).pvalue > UNLIKELY
-
-
 # ------------------------------------------------------------------------------------------------- one after the other
-
-FULL = dict(
-    crop=3,
-    flip=True,
-    randaugment=3,
-    magnitude=4.0,
-    mixup=0.4,
-    cutmix=2.0,
-    label_smoothing=0.2,
-)
-OFF = dict.fromkeys(FULL, 0) | {"magnitude": 4.0}
-
-
-@pytest.mark.parametrize("mix", [True, False])
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        FULL,
-        OFF,
-        *(OFF | {name: FULL[name]} for name in FULL if name != "magnitude"),
-        *(FULL | {name: 0} for name in FULL if name != "magnitude"),
-    ],
-    ids=lambda recipe: " ".join(name for name, value in recipe.items() if value),
-)
-def test_a_batch_is_cropped_flipped_changed_and_mixed_in_this_order(recipe, mix):
-    r, labels, images = (
-        SimpleNamespace(**recipe),
-        torch.arange(12) % 5,
-        smooth_pictures(12, (3, 10, 14)),
-    )
-    for seed in range(4):  # Mixup and CutMix are drawn
-        g, x = seeded(seed), images
-        if r.crop:
-            x = vl.random_crop(x, 3, g)
-        if r.flip:
-            x = vl.random_flip(x, g, 0.5)
-        x = x / 255
-        if r.randaugment:
-            x = vl.rand_augment(x, g, 3, 4.0)
-        y = torch.full((12, 5), r.label_smoothing / 5)
-        y[torch.arange(12), labels] += 1 - r.label_smoothing
-        ways = [(vl.mixup, 0.4)] * bool(r.mixup) + [(vl.cutmix, 2.0)] * bool(r.cutmix)
-        if mix and ways:
-            way, alpha = ways[torch.randint(len(ways), (), generator=g)]
-            x, y = way(x, y, alpha, g)
-        out, targets = vl.augment_batch(images, labels, r, 5, seeded(seed), mix)
-        close(out, x.numpy(), atol=1e-6)
-        close(targets, y.numpy(), atol=1e-6)
-    if not mix or not (r.mixup or r.cutmix):
-        assert torch.equal(augment_images(images, r, seeded(seed)), out)
 
 
 @pytest.mark.parametrize(
     "part",
     [
-        lambda x, g: vl.random_crop(x, 3, g),
-        vl.random_flip,
-        vl.rand_augment,
-        lambda x, g: vl.mixup(x, torch.eye(40), 0.8, g)[0],
-        lambda x, g: vl.cutmix(x, torch.eye(40), 1.0, g)[0],
+        lambda x, g: random_crop(x, 3, g),
+        random_flip,
+        rand_augment,
+        lambda x, g: mixup(x, torch.eye(40), 0.8, g)[0],
+        lambda x, g: cutmix(x, torch.eye(40), 1.0, g)[0],
     ],
 )
 def test_floats_are_taken_as_they_are_and_left_alone(part):
@@ -562,7 +369,7 @@ def test_one_seed_one_result_and_the_input_and_the_global_random_state_stay():
     images, labels, recipe = (
         smooth_pictures(16),
         torch.arange(16) % 10,
-        SimpleNamespace(**FULL),
+        vl.Recipe(crop=3, randaugment=3, mixup=0.4, cutmix=2.0),
     )
     kept, state = images.clone(), torch.get_rng_state()
     x, y = vl.augment_batch(images, labels, recipe, 10, seeded(3))
@@ -578,13 +385,13 @@ def test_one_seed_one_result_and_the_input_and_the_global_random_state_stay():
 
 def test_flip_is_exact():
     images = smooth_pictures(64)
-    out = vl.random_flip(images, seeded())
+    out = random_flip(images, seeded())
     flipped = (out == images.flip(-1)).flatten(1).all(1)
     assert (
         out.dtype == torch.uint8 and (flipped | (out == images).flatten(1).all(1)).all()
     )
-    assert torch.equal(vl.random_flip(images, seeded(), p=1.0), images.flip(-1))
-    assert torch.equal(vl.random_flip(images, seeded(), p=0.0), images)
+    assert torch.equal(random_flip(images, seeded(), p=1.0), images.flip(-1))
+    assert torch.equal(random_flip(images, seeded(), p=0.0), images)
 
 
 @pytest.mark.errors
@@ -592,15 +399,15 @@ def test_flip_is_exact():
     ("call", "message"),
     [
         (
-            lambda x, g: vl.random_crop(x, 16, g),
+            lambda x, g: random_crop(x, 16, g),
             r"padding must be in \[0, 16\), got 16",
         ),
         (
-            lambda x, g: vl.random_crop(x[:, :, :8], 8, g),
+            lambda x, g: random_crop(x[:, :, :8], 8, g),
             r"padding must be in \[0, 8\), got 8",
         ),
-        (lambda x, g: vl.random_crop(x.long(), 2, g), "got torch.int64; convert"),
-        (lambda x, g: vl.random_flip(x.long(), g), "got torch.int64; convert"),
+        (lambda x, g: random_crop(x.long(), 2, g), "got torch.int64; convert"),
+        (lambda x, g: random_flip(x.long(), g), "got torch.int64; convert"),
         (
             lambda x, g: soft_targets(torch.zeros(2).long(), 3, 1.0),
             r"smoothing must be .* in \[0, 1\), got",

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator
 
-import vitlib as vl
-from vitlib.train.masked import guess_patches, take_patches
+from vitlib.train.masked import corrupt_patches, guess_patches, patch_colours
 
 
 def seeded(seed: int = 0) -> Generator:
@@ -36,7 +35,7 @@ def test_each_image_has_exactly_as_many_corrupted_patches(n, num_patches, ratio,
     count = round(ratio * num_patches)
     if not 0 < count < num_patches:
         return
-    mask, source, corrupted = vl.corrupt_patches(n, num_patches, ratio, seeded(seed))
+    mask, source, corrupted = corrupt_patches(n, num_patches, ratio, seeded(seed))
     assert mask.shape == source.shape == (n, num_patches) and corrupted.shape == (
         n,
         count,
@@ -54,7 +53,7 @@ def test_each_image_has_exactly_as_many_corrupted_patches(n, num_patches, ratio,
 
 def test_of_the_corrupted_80_percent_are_hidden_10_swapped_10_kept():
     n, num_patches = 3000, 16
-    mask, source, corrupted = vl.corrupt_patches(n, num_patches, 0.5, seeded())
+    mask, source, corrupted = corrupt_patches(n, num_patches, 0.5, seeded())
     total = corrupted.numel()
     moved = source != torch.arange(num_patches)
     for share, found in ((0.8, mask.sum()), (0.1, moved.sum())):
@@ -63,36 +62,6 @@ def test_of_the_corrupted_80_percent_are_hidden_10_swapped_10_kept():
     # what happens to a patch is drawn by itself, so these are not all alike
     counts = mask.sum(1)
     assert counts.float().var().item() == pytest.approx(8 * 0.8 * 0.2, rel=0.1)
-
-
-def test_every_patch_is_corrupted_as_often_and_every_other_one_takes_its_place():
-    n, num_patches = 6000, 5
-    mask, source, corrupted = vl.corrupt_patches(n, num_patches, 0.4, seeded(1))
-    assert (
-        torch.bincount(corrupted.flatten()).float().div(n).sub(0.4).abs().max() < 0.03
-    )
-    moved = source != torch.arange(num_patches)
-    pairs = torch.stack([moved.nonzero()[:, 1], source[moved]])
-    seen = torch.zeros(num_patches, num_patches).index_put_(
-        tuple(pairs), torch.ones(1), accumulate=True
-    )
-    expected = moved.sum().item() / (num_patches * (num_patches - 1))
-    off = ~torch.eye(num_patches, dtype=torch.bool)
-    assert not seen.diagonal().any() and (seen[off] / expected - 1).abs().max() < 0.5
-    first, second = corrupted[:, 0], corrupted[:, 1]
-    assert torch.bincount(first * num_patches + second).gt(0).sum() == num_patches * (
-        num_patches - 1
-    )
-
-
-def test_the_generator_decides_and_nothing_else():
-    state = torch.get_rng_state()
-    first, again = (vl.corrupt_patches(3, 16, 0.5, seeded(4)) for _ in range(2))
-    assert torch.equal(state, torch.get_rng_state())
-    assert all(map(torch.equal, first, again))
-    assert not torch.equal(first[2], vl.corrupt_patches(3, 16, 0.5, seeded(5))[2])
-    # images have their own
-    assert not torch.equal(first[2][0].sort().values, first[2][1].sort().values)
 
 
 @pytest.mark.errors
@@ -105,7 +74,7 @@ def test_a_ratio_that_corrupts_nothing_or_all_is_refused(ratio, num_patches, cou
         ValueError,
         match=rf"of {num_patches} patches, got {ratio}, which corrupts {count}; ",
     ):
-        vl.corrupt_patches(1, num_patches, ratio, seeded())
+        corrupt_patches(1, num_patches, ratio, seeded())
 
 
 # ------------------------------------------------------------------------------------------------- targets
@@ -148,29 +117,10 @@ def slow_colours(image: torch.Tensor, patch_size: int, side: int) -> list[list[i
 )
 def test_colours_beside_slow_ones(patch_size, size, side):
     images = pictures(2, *size)
-    found = vl.patch_colours(images, patch_size, side)
+    found = patch_colours(images, patch_size, side)
     assert found.dtype == torch.int64 and found.tolist() == [
         slow_colours(x, patch_size, side) for x in images
     ]
-
-
-def test_a_cell_of_one_pixel_is_the_three_highest_bits_of_its_bytes():
-    values = torch.arange(256, dtype=torch.uint8)
-    grey = values.view(1, 1, 16, 16).expand(1, 3, 16, 16)
-    bits = (values >> 5).long()
-    for each in (grey.float() / 255, vl.denormalize(vl.normalize(grey))):
-        cells = vl.unpatchify(
-            vl.patch_colours(each, 4, 4), 4, 16
-        ).flatten()  # of 4 x 4 pixels: each is one
-        assert torch.equal(cells, 64 * bits + 8 * bits + bits)
-
-
-def test_the_mean_colour_of_a_patch_and_the_order_of_channels():
-    image = torch.zeros(1, 3, 8, 8)
-    image[0, 0], image[0, 2, :, :4] = 1.0, 100 / 255
-    assert vl.patch_colours(image, 8).tolist() == [[[7 * 64 + 50 // 32]]]
-    # one channel has eight
-    assert vl.patch_colours(image[:, :1], 8).tolist() == [[[7]]]
 
 
 # ------------------------------------------------------------------------------------------------- guesses
@@ -210,24 +160,8 @@ def slow_guess(image, mask, source, patch_size):
 )
 def test_guesses_beside_slow_ones(patch_size, size):
     images, num_patches = pictures(6, *size), math.prod(size) // patch_size**2
-    mask, source, _ = vl.corrupt_patches(6, num_patches, 0.7, seeded())
+    mask, source, _ = corrupt_patches(6, num_patches, 0.7, seeded())
     found = guess_patches(images, mask, source, patch_size)
     for i in range(6):
         slow = slow_guess(images[i], mask[i].tolist(), source[i].tolist(), patch_size)
         torch.testing.assert_close(found[i], slow)
-
-
-def test_where_no_neighbour_is_shown_the_mean_of_all_is_taken():
-    images = torch.rand(1, 3, 20, 20, generator=seeded())
-    mask = torch.ones(1, 25, dtype=torch.bool)
-    mask[0, 0] = False
-    guess = guess_patches(images, mask, torch.arange(25)[None], 4)
-    colour = images[0, :, :4, :4].mean(dim=(1, 2))
-    torch.testing.assert_close(guess[0, :, -1, -1], colour)
-    assert torch.equal(guess[0, :, :4, :4], images[0, :, :4, :4])
-
-
-def test_rows_are_taken_image_by_image():
-    values, which = torch.randn(2, 5, 3), torch.tensor([[4, 0], [1, 1]])
-    expected = torch.stack([values[0, [4, 0]], values[1, [1, 1]]])
-    assert torch.equal(take_patches(values, which), expected)

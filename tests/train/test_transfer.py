@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vitlib as vl
-from vitlib.train.recipe import recipe
 from vitlib.train.transfer import RIDGES
 
 TINY = vl.ViTConfig(
@@ -86,16 +85,6 @@ def test_a_new_head_is_zero_and_the_rest_is_kept(pool, head):
     )
 
 
-def test_a_random_head_is_that_of_a_new_model():
-    old = model()
-    torch.manual_seed(3)
-    new = vl.replace_head(old, 50, zero=False)
-    torch.manual_seed(3)
-    expected = vl.VisionTransformer(replace(TINY, num_classes=50)).head
-    assert torch.equal(new.head.weight, expected.weight) and not new.head.bias.any()
-    assert new.head.weight.std().item() == pytest.approx(0.02, rel=0.2)
-
-
 def test_a_head_can_be_dropped_and_takes_the_models_dtype():
     old = model().double()
     x = torch.randn(2, 3, 8, 8, dtype=torch.float64)
@@ -104,28 +93,6 @@ def test_a_head_can_be_dropped_and_takes_the_models_dtype():
 
 
 # ------------------------------------------------------------------------------------------ beginning elsewhere
-
-
-def test_beginning_with_the_weights_it_would_have_drawn_changes_no_bit():
-    drawn = []
-
-    class Seen(vl.EMA):  # sees the model as it is before the first step
-        def __init__(self, model, decay):
-            drawn.append(
-                {name: value.clone() for name, value in model.state_dict().items()}
-            )
-            super().__init__(model, decay)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vitlib.train.loop.EMA", Seen)
-        plain = run()
-    start = model(seed=9)
-    start.load_state_dict(drawn[0])
-    begun = run(start)
-    assert equal(plain["model"], begun["model"])
-    assert [row["val_loss"] for row in plain["epochs"]] == [
-        row["val_loss"] for row in begun["epochs"]
-    ]
 
 
 def test_a_run_begins_with_the_given_weights_and_leaves_them_alone():
@@ -174,52 +141,7 @@ def test_a_start_of_another_shape_is_refused_by_name():
         run(start)
 
 
-def test_finetuning_at_a_higher_resolution():
-    """Section 3.2, whole way: a model for 8 px, a new head, 12 px."""
-    start = vl.replace_head(model().with_img_size(12), 2)
-    images, labels = (
-        torch.randint(0, 256, (20, 3, 12, 12), dtype=torch.uint8),
-        torch.arange(20) % 2,
-    )
-    one = recipe("finetune", model=start.cfg, epochs=1, precision="fp32")
-    result = vl.train_model(one, (images, labels), start=start, progress=False)
-    assert result["model"](torch.randn(2, 3, 12, 12)).shape == (2, 2)
-    assert result["config"]["img_size"] == 12
-
-
-def test_the_recipe_is_the_papers():
-    """Table 4 and Section 4.1: SGD with momentum, cosine, batch 512, no decay, clip 1; 10,000 steps on CIFAR-10."""
-    r = recipe("finetune", "full")
-    assert (r.optimizer, r.schedule, r.batch_size, r.weight_decay) == (
-        "sgd",
-        "cosine",
-        512,
-        0.0,
-    )
-    assert r.clip_norm == 1.0
-    assert r.ema_decay == 0.9999 and r.lr in (0.001, 0.003, 0.01, 0.03)
-    assert r.epochs * (50_000 // r.batch_size) == pytest.approx(10_000, rel=0.05)
-    (group, _) = vl.build_optimizer(model(), r).param_groups
-    assert group["momentum"] == 0.9
-
-
 # ------------------------------------------------------------------------------------------------------ features
-
-
-@pytest.mark.parametrize("pool", ["token", "avg"])
-def test_features_are_what_the_head_reads(pool):
-    old, (images, _) = (
-        model(replace(TINY, global_pool=pool, drop_rate=0.5, head="mlp")),
-        toy(10),
-    )
-    found = vl.features(old, images, batch_size=3)
-    assert old.training and found.shape == (10, 12)
-    old.eval()
-    with torch.no_grad():
-        torch.testing.assert_close(
-            found, old.pool(old.forward_features(vl.normalize(images)))
-        )
-        torch.testing.assert_close(old.head(found), old(vl.normalize(images)))
 
 
 # ---------------------------------------------------------------------------------------------- ridge regression
@@ -298,24 +220,6 @@ def test_the_ridge_is_chosen_by_leaving_out_one_image_after_the_other(n, D):
     assert other["ridge"] == best  # the test images have no say
 
 
-def test_scale_and_shift_of_a_feature_do_not_matter_nor_a_constant_one():
-    x, y, z, t = problem(20, 8, 3)
-    plain = vl.few_shot(x, y, z, t, 1.0)["predictions"]
-    for change in (
-        lambda v: v * 1000 - 7,
-        lambda v: torch.cat([v, torch.full((len(v), 1), 0.1)], 1),
-    ):
-        assert torch.equal(
-            plain, vl.few_shot(change(x), y, change(z), t, 1.0)["predictions"]
-        )
-
-
-def test_a_strong_ridge_leaves_the_commonest_class():
-    x, _, z, t = problem(20, 8, 3)
-    y = torch.tensor([0] * 9 + [2] * 8 + [1] * 3)
-    assert (vl.few_shot(x, y, z, t, 1e9)["predictions"] == 0).all()
-
-
 def test_few_images_of_each_class():
     labels = torch.tensor([2, 0, 1, 1, 0, 2, 2, 0, 1, 1])
     index = vl.sample_shots(labels, 2, seed=1)
@@ -339,13 +243,9 @@ def test_what_cannot_be_sampled_or_solved_is_refused():
     for call, message in (
         ((x, y[:-1], z, t), r"train_y of shape \(n\), n = 12, got \(11,\)"),
         ((x, y, z[:, :3], t), r"test_x of shape \(m, D\), D = 4, got \(30, 3\)"),
-        ((x[0], y, z, t), r"train_x of shape \(n, D\), got \(4,\)"),
-        ((x, y, z[:0], t[:0]), "features, got none"),
         ((x / 0, y, z, t), "finite features"),
         ((x, y * 0, z, t), "two classes or more"),
         ((x, y, z, t, 0.0), "ridge must be above 0"),
-        ((x, y, z, t, ()), "ridge must be above 0"),
-        ((x, y, z, t, (1.0, -1.0)), "ridge must be above 0"),
     ):
         with pytest.raises(ValueError, match=message):
             vl.few_shot(*call)

@@ -58,7 +58,6 @@ NAMED = dict(
     label="accuracy (%)",
 )
 LONG = ("one", "two", "long " * 6)
-LOG = dict(title="t", logx=True, logy=True, labels="legend")
 SERIES = {"a": [1, 2], "b": ([1, 3], [2, 4])}
 FLOW = {
     "images": (1, 3, 224, 224),
@@ -68,19 +67,12 @@ FLOW = {
 FLOW |= {"logits": (1, 1000)}
 FIGURES = {  # what draws it, how many axes it has
     "images": (lambda: viz.show_images(rand(5, 3, 8, 8), titles="abcde", cols=3), 5),
-    "images of several sizes": (
-        lambda: viz.show_images([rand(3, 8, 8), rand(3, 16, 12)]),
-        2,
-    ),
-    "an image": (lambda: viz.show_images((255 * rand(3, 150, 160)).to(torch.uint8)), 1),
-    "grey": (lambda: viz.show_images(rand(2, 1, 8, 8)), 2),
     "patches": (lambda: viz.show_patches(rand(3, 32, 48), 16, numbers=True), 1),
     "patches of a sequence": (
         lambda: viz.show_patches(vl.patchify(rand(1, 3, 8, 8), 4)[0], 4),
         1,
     ),
     "tokens": (lambda: viz.show_tokens(rand(3, 32, 32), 4), 1),
-    "few tokens": (lambda: viz.show_tokens(rand(3, 8, 8), 4, cls=False), 1),
     "numbers": (
         lambda: viz.number_grid(NUMBERS, vl.patchify(NUMBERS[None, None], 2)[0], 2),
         1,
@@ -93,7 +85,6 @@ FIGURES = {  # what draws it, how many axes it has
         lambda: viz.heat_maps(rand(4, 5) - 0.5, values=".1f", limits=(-1, 1)),
         2,
     ),
-    "tall heat maps": (lambda: viz.heat_maps([rand(9, 2), rand(5, 2)]), 3),
     "named heat maps": (
         lambda: viz.heat_maps(90 * rand(3, 9, 6), titles="abc", **NAMED),
         4,
@@ -108,10 +99,6 @@ FIGURES = {  # what draws it, how many axes it has
         ),
         1,
     ),
-    "log lines": (
-        lambda: viz.plot_lines({"a": ([16, 4e3, 2e6], [1, 1e4, 3e9])}, "x", "y", **LOG),
-        1,
-    ),
     "panels of curves": (
         lambda: viz.curve_panels({c: SERIES for c in "ABCDE"}, "x", "y"),
         5,
@@ -121,16 +108,8 @@ FIGURES = {  # what draws it, how many axes it has
         lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, TRUTHS, NAMES),
         4,
     ),
-    "guesses": (
-        lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, None, NAMES, cols=2),
-        4,
-    ),
     "confusion": (
         lambda: viz.confusion_matrix(MANY % 10, MANY % 9, ("automobile",) * 10),
-        1,
-    ),
-    "counts": (
-        lambda: viz.confusion_matrix([[0, 0, 0], [1, 2, 3], [4, 5, 6000]], None, NAMES),
         1,
     ),
     "shapes": (
@@ -139,16 +118,8 @@ FIGURES = {  # what draws it, how many axes it has
         ),
         1,
     ),
-    "one model's shapes": (
-        lambda: viz.shape_flow({"ViT": {"images": (1, 3, 8, 8)}}),
-        1,
-    ),
     "a whole model": (
         lambda: viz.architecture(vl.ViTConfig.preset("vit-h/14"), rand(3, 224, 224)),
-        1,
-    ),
-    "a wide model": (
-        lambda: viz.architecture(vl.ViTConfig(img_size=(8, 24)), rand(3, 8, 24)),
         1,
     ),
     "overlay": (
@@ -157,15 +128,7 @@ FIGURES = {  # what draws it, how many axes it has
         ),
         5,
     ),
-    "overlay of a large image": (
-        lambda: viz.attention_overlay(rand(3, 300, 600), maps(8), (2, 4)),
-        3,
-    ),
     "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 2),
-    "large grid": (
-        lambda: viz.attention_grid(rand(3, 16, 24), maps(12, 12, 7, 7), (2, 3)),
-        2,
-    ),
     "from a patch": (
         lambda: viz.show_attention_from_patch(
             rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)
@@ -173,8 +136,6 @@ FIGURES = {  # what draws it, how many axes it has
         4,
     ),
     "positions": (lambda: viz.similarity_maps(rand(1, 10, 6)), 2),
-    "wide positions": (lambda: viz.similarity_maps(rand(18, 6), (3, 6)), 2),
-    "tall positions": (lambda: viz.similarity_maps(rand(24, 6), (6, 4)), 2),
 }
 
 
@@ -282,12 +243,6 @@ def test_a_notebook_shows_each_figure_once():
             r'<svg .*?width="([\d.]+)pt"', output["data"]["image/svg+xml"]
         )
         assert float(width[1]) == pytest.approx(72 * style.WIDTH)
-
-
-@pytest.mark.sampled(3)
-def test_viz_leaves_pyplot_alone():
-    code = "import sys, vitlib.viz; assert 'matplotlib.pyplot' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.sampled(3)
@@ -474,8 +429,6 @@ def test_every_series_has_its_own_marker_and_line():
 
 
 IMAGE, BATCH = rand(3, 8, 8), rand(4, 3, 8, 8)
-ABC = {"a": {"x": (1,), "y": (1,), "z": (1,)}}
-OTHER_FLOWS = {"a": {"x": (1,)}, "b": {"y": (1,)}}
 
 
 def drawn_model(**changes):
@@ -490,126 +443,52 @@ def drawn_model(**changes):
             lambda: viz.show_images(rand(2, 8, 8)),
             r"\(3, H, W\) or \(n, 3, H, W\), got \(2, 8, 8\)",
         ),
-        (lambda: viz.show_images(rand(0, 3, 8, 8)), "got"),
         (lambda: viz.show_images(IMAGE.long()), "int64"),
-        (lambda: viz.show_images(IMAGE - 0.5), "vl.denormalize"),
         (lambda: viz.show_images(IMAGE * 255), "divide 0-255"),
-        (lambda: viz.show_images(IMAGE * torch.nan), r"\[0, 1\]"),
         (lambda: viz.show_images(BATCH, titles=["one"]), "expected 4 titles"),
         (
             lambda: viz.show_patches(rand(3, 9, 8), 4),
             "image height 9 is not a multiple of patch_size 4",
         ),
-        (lambda: viz.show_patches(BATCH, 4), "expected one image"),
         (lambda: viz.show_patches(rand(6, 48), 4), "square number"),
         (lambda: viz.show_patches(rand(3, 32, 128), 4, numbers=True), "up to 16"),
-        (lambda: viz.show_tokens(IMAGE, 4, first=0), "first >= 1"),
         (lambda: viz.show_tokens(IMAGE, 4, first=15, last=6), "at most 20"),
-        (
-            lambda: viz.number_grid(NUMBERS[None], NUMBERS, 2),
-            r"expected an image \(H, W\)",
-        ),
-        (
-            lambda: viz.number_grid(torch.arange(81).reshape(9, 9), NUMBERS, 3),
-            "at most 8 x 8",
-        ),
-        (lambda: viz.number_grid(NUMBERS, NUMBERS, 4), "image width 6"),
         (lambda: viz.number_grid(NUMBERS, NUMBERS + 1, 2), "hold no others"),
-        (
-            lambda: viz.number_grid(NUMBERS // 2, NUMBERS // 2, 2),
-            "without equal numbers",
-        ),
         (
             lambda: viz.heat_maps([]),
             r"expected finite matrices \(R, C\), got shape \(0,\)",
         ),
-        (lambda: viz.heat_maps(rand(2, 3, 4, 5)), r"got shape \(3, 4, 5\)"),
         (lambda: viz.heat_maps(rand(3, 4) * torch.nan), "NaN"),
-        (lambda: viz.heat_maps(rand(2, 3, 4), titles="a"), "expected 2 titles"),
         (lambda: viz.heat_maps(rand(4, 40), values=".3f"), "do not fit"),
-        (
-            lambda: viz.heat_maps(rand(2, 3, 4), rows=("a", "b")),
-            "expected 3 names in rows=, got 2",
-        ),
-        (
-            lambda: viz.heat_maps(rand(2, 3, 4), columns=("a",)),
-            "expected 4 names in columns=, got 1",
-        ),
         (
             lambda: viz.shape_flow({}),
             "one or two models with the same stages in the same order, got {}",
         ),
-        (lambda: viz.shape_flow(OTHER_FLOWS), "'a': .'x'., 'b': .'y'."),
-        (lambda: viz.shape_flow(ABC, ["x", "z"]), "follow one another in .*, got"),
         (lambda: drawn_model(norm_order="post"), "paper's parts, .*post"),
-        (lambda: drawn_model(attention="axial"), "paper's parts, .*axial"),
         (lambda: drawn_model(img_size=(32, 48)), r"\(32, 48\) of 5 .*got \(32, 32\)"),
         (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
-        (lambda: viz.plot_lines({str(i): [1] for i in range(8)}, "x", "y"), "got 8"),
-        (
-            lambda: viz.plot_lines({"a": ([1, 2], [1])}, "x", "y"),
-            r"series 'a'.*\(2,\), \(1,\)",
-        ),
         (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
-        (lambda: viz.plot_lines({"a": [0, 1]}, "x", "y", logy=True), "y > 0, got 0"),
-        (lambda: viz.curve_panels({}, "x", "y"), "got 0"),
-        (
-            lambda: viz.curve_panels({"A": {"a": ([1, 2], [1])}}, "x", "y"),
-            r"series 'a'.*\(2,\), \(1,\)",
-        ),
         (lambda: viz.learning_curves({}), "got 0"),
-        (lambda: viz.learning_curves({"a": {"epochs": []}}), r"results\['a'\]"),
         (
             lambda: viz.show_predictions(BATCH, PROBS, RIGHT, ("a", "b")),
             r"\(4, 2\).*got \(4, 3\)",
-        ),
-        (lambda: viz.show_predictions(BATCH, PROBS.log(), RIGHT, NAMES), "softmax"),
-        (
-            lambda: viz.show_predictions(BATCH, PROBS, RIGHT[:2], NAMES),
-            "labels: .*images, 4 whole numbers",
-        ),
-        (
-            lambda: viz.show_predictions(BATCH, PROBS, RIGHT + 3, NAMES),
-            r"labels in \[0, 3\), got 3 to 5",
-        ),
-        (
-            lambda: viz.confusion_matrix(RIGHT, RIGHT[:2], NAMES),
-            "preds: expected as many labels as images",
-        ),
-        (
-            lambda: viz.confusion_matrix(RIGHT, RIGHT, NAMES * 5),
-            "2 to 12 classes, got 15",
-        ),
-        (
-            lambda: viz.confusion_matrix([[1, 2], [3, 4]], None, NAMES),
-            r"\(3, 3\).*got \(2, 2\)",
         ),
         (
             lambda: viz.attention_overlay(IMAGE, maps(17)),
             "expected 4 x 4 = 16 patches, got 17",
         ),
-        (lambda: viz.attention_overlay(IMAGE, maps(17), (4, 4)), "CLS"),
         (lambda: viz.attention_overlay(IMAGE, maps(16) - 1), "0 or more"),
-        (lambda: viz.attention_overlay(IMAGE, maps(16), gamma=0), "gamma"),
         (lambda: viz.attention_overlay(IMAGE, maps(16), floor=2), "floor"),
-        (lambda: viz.attention_overlay(IMAGE, maps(16), titles="ab"), "1 titles"),
         (lambda: viz.attention_overlay(BATCH, maps(16)), "one image"),
-        (lambda: viz.attention_grid(IMAGE, maps(2, 1, 3, 5, 5)), r"maps\[:, i\]"),
         (
             lambda: viz.show_attention_from_patch(IMAGE, maps(2, 1, 5, 5), 0),
             r"maps\[-1, 0\]",
         ),
-        (
-            lambda: viz.show_attention_from_patch(IMAGE, maps(5, 5), 4),
-            "from 0 to 3, got 4",
-        ),
-        (lambda: viz.similarity_maps(rand(2, 5, 6)), r"pos_embed.table\(\)"),
         (lambda: viz.similarity_maps(rand(1, 6, 6)), "2 x 2 = 4 patches, got 5"),
         (
             lambda: viz.table("ab", ["xy", "x"]),
             "expected 2 cells .* as in the header, got 1 in row 1",
         ),
-        (lambda: viz.table("ab", ["xy", "xyz"]), "got 3 in row 1"),
     ],
 )
 def test_refusals(call, message):
@@ -730,11 +609,6 @@ def test_counts_are_white_on_the_darkest_errors_only():
     assert (
         light == {"20", "18"} and texts["5"] == style.INK and texts["50"] == style.MUTED
     )
-
-
-def test_patches_fill_their_axes():
-    (ax,) = viz.show_patches(rand(3, 8, 12), 4).axes
-    assert (*ax.get_xlim(), *ax.get_ylim()) == (-0.02, 3.02, 2.02, -0.02)
 
 
 def test_names_are_drawn_without_boxes_and_formulas():

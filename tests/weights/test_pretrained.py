@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load, save
 
 import vitlib as vl
+from vitlib.data.cifar10 import find_cifar10
 from vitlib.evidence import RESULTS
 from vitlib.files import read_json
 from vitlib.model.costs import count_parameters
@@ -365,7 +366,7 @@ def test_the_accuracy_is_reproduced(name, n):
     model, card = vl.load_pretrained(name)
     if card["dataset"] == "Drawn-10":
         data = vl.load_dataset("drawn10", "test")
-    elif vl.find_cifar10() is None:
+    elif find_cifar10() is None:
         pytest.skip(
             f"{name}: CIFAR-10 is not at hand; python -m vitlib data cifar10 fetches it"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 import vitlib as vl
+from vitlib.train.masked import guess_patches
 from vitworkshop.exercises.engine import Exercise
 
 EXERCISES: dict[str, Exercise] = {}
@@ -175,7 +176,7 @@ def both(P, mask, images):
     place = torch.arange(mask.shape[1]).expand(len(images), -1)
     guessed, true = (
         vl.patchify(vl.normalize(each), P)
-        for each in (vl.guess_patches(images, mask, place, P), images)
+        for each in (guess_patches(images, mask, place, P), images)
     )
     found = []
     for where in (mask | True, mask):
@@ -246,7 +247,7 @@ EXERCISES["17.3"] = Exercise(
         ),
     ],
     hints=[
-        "`vl.guess_patches(images, mask, source, P)` guesses; with nothing swapped, source is 0 to N − 1 in each row.",
+        "`guess_patches(images, mask, source, P)` guesses; with nothing swapped, source is 0 to N − 1 in each row.",
         "`explained` takes (n, numbers): flatten pictures and patches, or pick with the mask.",
         "The same twice: once with all patches, once with `[mask]`.",
     ],

@@ -8,17 +8,18 @@ calls, and the hints and known mistakes of each exercise.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from vitlib.checks import check_choice
 from vitworkshop.words import CHOSEN as _CHOSEN
-from vitworkshop.words import table
+from vitworkshop.words import exchange, table
 
 __all__ = ["language"]
 
 
 def language(name: str | None = None) -> str:
-    """The language of `vl.check`, `vl.hint` and `vl.explore`: "en" at first, or the `name` given here, "en" or "zh".
+    """The language of `vl.check`, `vl.hint`, `vl.explore` and figures' labels: "en" at first, or `name`, "en" or "zh".
 
     Raises:
         ValueError: If it is another name.
@@ -28,7 +29,27 @@ def language(name: str | None = None) -> str:
     if name is not None:
         check_choice("name", name, ("en", "zh"))
         _CHOSEN["language"] = name
+        _listen()
     return _CHOSEN["language"]
+
+
+def _listen() -> None:
+    """Has a notebook show drawings and tables with their labels in the language that is chosen then."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    for end in (getattr(shell, each, None) for each in ("display_pub", "displayhook")):
+        if hasattr(end, "register_hook"):
+            end.unregister_hook(
+                _shown
+            )  # that there is one, however often this is called
+            end.register_hook(_shown)
+
+
+def _shown(message: dict[str, Any]) -> dict[str, Any]:
+    """What a notebook is about to show, with its labels in the language."""
+    data = message.get("content", {}).get("data", {})
+    if language() != "en":
+        exchange(data, language())
+    return message
 
 
 class Said(str):
@@ -45,9 +66,17 @@ class Said(str):
 
 def say(text: str, **values: Any) -> str:
     """A text, or a message with its values, in the language that was chosen; in English if it is not translated."""
-    said = text if isinstance(text, Said) else Said(text, **values)
-    if language() == "en":
+    return said_in(language(), Said(text, **values) if values else text)
+
+
+def said_in(name: str, text: str) -> str:
+    """A text in this language."""
+    said = text if isinstance(text, Said) else Said(text)
+    if name == "en":
         return said
-    words = table(language()).get(said.message, said.message)
-    values = {k: say(v) if isinstance(v, Said) else v for k, v in said.values.items()}
+    words = table(name).get(said.message, said.message)
+    values = {
+        k: said_in(name, v) if isinstance(v, Said) else v
+        for k, v in said.values.items()
+    }
     return words.format(**values) if values else words

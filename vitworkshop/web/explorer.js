@@ -117,7 +117,7 @@
   }
 
   const written = (number) => number.toFixed(3).replace("-", "−");
-  const percent = (share) => `${(100 * share).toFixed(share > 0.0995 ? 0 : 1)}\u00a0%`;
+  const percent = (share) => t("{n}\u00a0%", { n: (100 * share).toFixed(share > 0.0995 ? 0 : 1) });
   /* What is said one after the other, as one text. */
   const clauses = (all) => all.filter(Boolean).reduce((one, two) => t("{one}, {two}", { one, two }));
   const sentences = (...all) => all.filter(Boolean).reduce((one, two) => t("{one} {two}", { one, two }));

@@ -18,7 +18,7 @@
     return made;
   }
 
-  const whole = (p) => `${Math.round(100 * p)}\u00a0%`;
+  const whole = (p) => t("{n}\u00a0%", { n: Math.round(100 * p) });
   const shades = (name) => range(SHADES).map((k) => s("path", { class: name, opacity: (k + 1) / SHADES }));
 
   /* n squares as one path a shade: `shade(i)` is that of square i, from 0 (none) to 1; `square(i)` its "M … z". */

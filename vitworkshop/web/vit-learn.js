@@ -262,7 +262,7 @@
       pen.font = "12px system-ui, sans-serif";
       pen.fillStyle = css.getPropertyValue("--soft");
       pen.textAlign = "right";
-      [0, 0.5, 1].forEach((share) => pen.fillText(`${100 * share}\u00a0%`, left - 6, y(share) + 4));
+      [0, 0.5, 1].forEach((share) => pen.fillText(t("{n}\u00a0%", { n: 100 * share }), left - 6, y(share) + 4));
       pen.fillText(t("{last} steps", { last }), width - 8, high - 6);
       const line = (points, colour, dashes, thick) => {
         pen.beginPath();

@@ -137,7 +137,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.tell(t("Reading {file} …", { file: window.vitPictures.called(file) }));
       try {
         const reading = (share) => this.tell(t("Reading {file} …, {share}", {
-          file: window.vitPictures.called(file), share: `${Math.round(100 * share)}\u00a0%` }));
+          file: window.vitPictures.called(file), share: t("{n}\u00a0%", { n: Math.round(100 * share) }) }));
         const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
         const { config, count, assumed, projects, recipe, taken } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");

@@ -289,7 +289,7 @@ window.vit.script("vit-lab.js").then(() => {
       this.words.textContent = this.tell();
       this.steps.forEach((one, at) => {
         const changed = this.changes(stages[at]), far = changed && changed.reduce((a, b) => a + b, 0) / this.T;
-        const moved = far ? `±${Math.round(100 * far)}\u00a0%` : "";
+        const moved = far ? t("±{n}\u00a0%", { n: Math.round(100 * far) }) : "";
         const { l, name } = stages[at], short = l === undefined ? name : this.L > 8 ? String(l) : upper(t("block {l}", { l }));
         one.replaceChildren(h("span", {}, short), h("small", {}, moved));
         one.setAttribute("aria-label", moved ? t("{name}, moved by {share}", { name, share: percent(far) }) : name);

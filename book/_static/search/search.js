@@ -39,7 +39,7 @@
   // Chapters teach; lists of sources hold every word, and the reference answers those who know a name
   const isTerm = ({ anchor }) => anchor.startsWith("term-");
   const standing = ({ title, address }) => (/^(?:References|Bibliography|参考文献)$/.test(title) ? 0.1
-    : /^(?:Exercises|Summary|Key terms|练习|更多练习|值得带走的|关键术语)$/.test(title) ? 0.5 : /\/\d\d-/.test(address) || /^vl\./.test(field.value) ? 1
+    : /^(?:Exercises|Summary|Key terms|练习|更多练习|本章小结|关键术语)$/.test(title) ? 0.5 : /\/\d\d-/.test(address) || /^vl\./.test(field.value) ? 1
       : /api\.html/.test(address) ? 0.3 : 0.6);
 
   const sections = window.bookSections.map((section, id) => ({ ...section, id }));

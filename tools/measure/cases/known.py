@@ -30,6 +30,7 @@ from tools.measure.cases.unseen import (
     plain,
 )
 from vitlib.model.encoder import DropPath
+from vitlib.train.augment import random_crop
 
 BUGS: list[Case] = []
 HEALTHY: list[Case] = []
@@ -117,7 +118,7 @@ def shifted(images):
 
 
 def shift(images, generator):
-    return vl.random_crop(images, 4, generator)
+    return random_crop(images, 4, generator)
 
 
 def anew(images):
