@@ -72,7 +72,7 @@ def project(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     given = "tools/*.py page/*.py vitworkshop/__init__.py vitworkshop/words/*.*"
-    given += " book/01*.ipynb book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
+    given += " book/01*.ipynb book/api.md book/zh/01*.md book/*.bib book/_static/figures/explorers/patches.webp"
     for path in (path for each in given.split() for path in ROOT.glob(each)):
         (target := tmp_path / path.relative_to(ROOT)).parent.mkdir(
             parents=True, exist_ok=True
