@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import asdict, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -54,7 +55,7 @@ def pairs(side: int) -> dict[str, Tensor]:
 
 def merged(model: VisionTransformer, axis: int) -> VisionTransformer:
     """A copy in which each place has the mean of its vector and its mirror place's."""
-    twin = copy.deepcopy(model)
+    twin: Any = copy.deepcopy(model)
     with torch.no_grad():
         patches = twin.pos_embed.weight[0, 1:]  # (N, D), a view
         places = patches.unflatten(0, model.cfg.grid)
