@@ -35,7 +35,7 @@ AS_IT_IS = (
     nodes.raw,
     nodes.comment,
 )
-LONGEST = 30  # letters of a name that stay on one line, on a phone, too
+LONGEST = 32  # letters of code that stay on a line, on a phone, too: code that may break breaks before its mark
 LEANING = set("FHJKMNPTUVWXYZf")  # whose italics reach far beyond their width
 convert = cache(LatexToMathML(fancy_error=False).convert_with_local_state)
 log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ def keep_marks(app, doctree, docname: str) -> None:
         closing = re.match(r"[^\w\s(–—（《「“]*", behind)[0]
         if opening + closing:
             tied = kept(nodes.Text(opening), node.deepcopy(), nodes.Text(closing))
-            if len(node.astext().split()[-1]) > LONGEST:
+            if len(node.astext()) > LONGEST:
                 tied["classes"].append("breaks")
             around = [
                 nodes.Text(before.removesuffix(opening)),

@@ -32,10 +32,11 @@ QUERIES = {
     "暂退法": "key-concepts 06-encoder",
     "批量规范化": "key-concepts 06-encoder",
 }
-# Marks that may not begin a line, where one does, with the line's words
+# Marks that may not begin a line, where one does, with the words around; behind long code one may
 BEGINS = """() => {
     const article = document.querySelector('article'), found = [];
-    const read = node => node.parentElement.closest('pre, script, style, svg, annotation, .headerlink') ? 2 : 1;
+    const unread = 'pre, script, style, svg, annotation, .headerlink, .breaks';
+    const read = node => node.parentElement.closest(unread) ? 2 : 1;
     const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT, { acceptNode: read });
     const place = (text, i) => {
         const range = document.createRange();

@@ -64,6 +64,19 @@ def test_marks_stay_with_their_formula_or_name():
     assert kept(page) == ["(D),", "vl.x;"] and page.astext() == text
 
 
+def test_only_long_code_breaks_where_a_mark_follows():
+    for code, breaks in (
+        ("v", False),
+        ("python -m vitlib data cifar10 --mirror x", True),
+    ):
+        page = paragraph("再 ", nodes.literal("", code), "，每一段")
+        typography.keep_marks(None, page, "")
+        assert kept(page) == [f"{code}，"]
+        assert breaks == any(
+            "breaks" in each["classes"] for each in page.findall(nodes.inline)
+        )
+
+
 def test_a_name_does_not_break_and_code_is_left():
     page = paragraph(
         "a ViT-B/16 on CIFAR-10, 50% right, ", nodes.literal("", "5% of CIFAR-10")

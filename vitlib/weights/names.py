@@ -159,7 +159,7 @@ def find_vit(state: Any) -> Weights:
         fix = (
             "that is no model; save the model's state_dict()"
             if is_plain
-            else "if that is a model, take its state_dict()"
+            else "take its state_dict(), if it is a model"
         )
         raise ValueError(f"expected names and tensors, got a {kind} of {module}; {fix}")
     arrays = list(_arrays(state))
