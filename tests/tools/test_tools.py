@@ -22,6 +22,8 @@ from page.fonts import DRAWN
 from page.map import DRAWINGS, STATIC, drawing, drawn, on_the_wall
 from page.map import source as map_source
 from tools import build, lock, refresh
+from tools.depends import PACKAGES
+from tools.measure import mutants
 from vitlib import evidence
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -286,6 +288,18 @@ def test_buttons_follow_the_address(project):
     assert (
         project / "_build/html/sitemap.xml"
     ).exists() and "thebe" not in html.lower()
+
+
+# mutants
+
+
+def test_every_module_has_tests_of_its_own():
+    table = tomllib.loads(mutants.TABLE.read_text(encoding="utf-8"))
+    paths = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    modules = [path.relative_to(ROOT).as_posix() for path in paths]
+    assert len(modules) > 100 and table["tests"].keys() <= {*modules}
+    for module in modules:
+        assert mutants.own_tests(module, table["tests"])
 
 
 # make and the workflows

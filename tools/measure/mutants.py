@@ -2,13 +2,13 @@
 
     python -m tools.measure.mutants                     modules that differ from the last commit but one
     python -m tools.measure.mutants vitlib/train        some of them
-    python -m tools.measure.mutants --all               every module, and the figure in tools/measure/mutants.json
+    python -m tools.measure.mutants vitlib vitworkshop  every module
 
 cosmic-ray makes the changes (another operator, another number, a condition turned round, a loop that does nothing),
 each in a copy of the tree. A place is drawn first, then one of the changes it allows: a sum of many terms is not tried
 more often than a comparison. Annotations are spared, which say nothing at run time. A change that no test notices is a
-survivor: it shows a gap in the tests, or it makes no difference, and then `mutants.toml` says why. That table
-also says which tests are whose. Stopped, the same command goes on.
+survivor: it shows a gap in the tests, or it makes no difference, and then `mutants.toml` says why. A module's own tests
+are the file that is called like it, or all of its room; that table names others. Stopped, the same command goes on.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cosmic_ray.commands.init import init
-from cosmic_ray.mutating import mutate_and_test
-from cosmic_ray.work_db import WorkDB
-from cosmic_ray.work_item import MutationSpec
 from tqdm import tqdm
 
 from page.address import ROOT
 from tools.build import BUILD
 from tools.depends import PACKAGES
 
+if TYPE_CHECKING:
+    from cosmic_ray.work_item import MutationSpec
+
 TABLE = ROOT / "tools/measure/mutants.toml"
 DONE = BUILD / "mutants.jsonl"
-FIGURES = ROOT / "tools/measure/mutants.json"
 COMMAND = f"{sys.executable} -m pytest -x -q -p no:cacheprovider"
 # between numbers they only raise errors
 NONSENSE = (
@@ -54,23 +53,20 @@ NONSENSE = (
 
 
 def own_tests(module: str, table: dict) -> list[str]:
-    """A module's own tests: what the table says, or the file called like it; test_checks where calls are checked."""
-    names = list(table.get(module, [Path(module).stem]))
-    if (
-        "@checked" in (ROOT / module).read_text(encoding="utf-8")
-        and "checks" not in names
-    ):
+    """What the table says, the file called like the module, or its room's; test_checks where calls are checked."""
+    path, tests = Path(module), ROOT / "tests"
+    names = list(table.get(module, []))
+    if not names and not any(tests.rglob(f"test_{path.stem}.py")):
+        names = [each.stem[5:] for each in tests.glob(f"{path.parent.name}/test_*.py")]
+    names = names or [path.stem]
+    if "@checked" in (ROOT / module).read_text(encoding="utf-8"):
         names.append("checks")
-    there = {
-        path.stem: str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").rglob("test_*.py")
-    }
-    for name in names:
-        if f"test_{name}" not in there:
-            raise FileNotFoundError(
-                f"test_{name}.py is not there; name the tests of {module} in {TABLE.name}"
-            )
-    return [there[f"test_{name}"] for name in names]
+    found = {each.stem[5:]: each for each in tests.rglob("test_*.py")}
+    if missing := {*names} - {*found}:
+        raise FileNotFoundError(
+            f"test_{min(missing)}.py is not there; name the tests of {module} in {TABLE.name}"
+        )
+    return [found[name].relative_to(ROOT).as_posix() for name in dict.fromkeys(names)]
 
 
 def annotations(source: str) -> set[tuple[int, int]]:
@@ -92,6 +88,10 @@ def annotations(source: str) -> set[tuple[int, int]]:
 
 def draw(module: str, n: int) -> list[MutationSpec]:
     """At most `n` changes of a module, each in another place, the same at each call."""
+    # here: `make mutants` installs it
+    from cosmic_ray.commands.init import init
+    from cosmic_ray.work_db import WorkDB
+
     with tempfile.TemporaryDirectory() as folder:
         work = WorkDB(f"{folder}/work.sqlite", WorkDB.Mode.create)
         init([Path(module)], work, {})
@@ -141,6 +141,8 @@ def seconds(file: str) -> float:
 
 def attempt(change: MutationSpec, tests: list[str], limit: float) -> tuple[str, str]:
     """How one change ended ("killed" or "survived"), and its diff."""
+    from cosmic_ray.mutating import mutate_and_test
+
     result = mutate_and_test([change], f"{COMMAND} {' '.join(tests)}", limit)
     if result.test_outcome is None:
         raise RuntimeError(f"{change} changed nothing: {result.output}")
@@ -207,7 +209,7 @@ def try_all(todo: list[tuple[MutationSpec, str, list[str]]], jobs: int) -> list[
     return [known[key] for key in keys]
 
 
-def report(rows: list[dict], accepted: list[dict], everything: bool) -> int:
+def report(rows: list[dict], accepted: list[dict]) -> int:
     """Prints the survivors and the figure; 1 if there is a survivor that is not accepted."""
     fields = ("module", "was", "becomes")
     known = {tuple(one[field] for field in fields) for one in accepted}
@@ -217,21 +219,12 @@ def report(rows: list[dict], accepted: list[dict], everything: bool) -> int:
     ]
     for row in gaps:
         print(f"{row['module']}\n  - {row['was']}\n  + {row['becomes']}")
-    tried, lived = (
-        Counter(row["module"] for row in rows),
-        Counter(row["module"] for row in survived),
-    )
-    modules = {
-        module: [tried[module] - lived[module], tried[module]] for module in tried
-    }
-    figures = {"accepted": len(survived) - len(gaps), "modules": modules}
+    modules = {row["module"] for row in rows}
     killed = len(rows) - len(survived)
     print(
         f"{len(rows)} changes in {len(modules)} modules, {killed} noticed ({killed / max(1, len(rows)):.1%}), "
-        f"{figures['accepted']} that make no difference, {len(gaps)} gaps"
+        f"{len(survived) - len(gaps)} that make no difference, {len(gaps)} gaps"
     )
-    if everything:
-        FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 1 if gaps else 0
 
 
@@ -244,11 +237,6 @@ def main(argv: list[str] | None = None) -> int:
         "paths",
         nargs="*",
         help="modules, or folders of them (default: what has changed)",
-    )
-    p.add_argument(
-        "--all",
-        action="store_true",
-        help="every module; writes tools/measure/mutants.json",
     )
     p.add_argument(
         "--since",
@@ -266,7 +254,7 @@ def main(argv: list[str] | None = None) -> int:
     os.chdir(ROOT)
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     modules = set()
-    for path in map(Path, PACKAGES if args.all else args.paths or changed(args.since)):
+    for path in map(Path, args.paths or changed(args.since)):
         modules.update(map(str, [path] if path.is_file() else path.rglob("*.py")))
     todo = [
         (change, module, own_tests(module, table["tests"]))
@@ -278,7 +266,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped; the same command goes on")
         return 130
-    return report(rows, table.get("accepted", []), args.all)
+    return report(rows, table.get("accepted", []))
 
 
 if __name__ == "__main__":
