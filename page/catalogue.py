@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import runpy
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -28,7 +29,6 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from classroom.homework import NUMBERS, homework
 from page import beside, clinic, edition, guess, numbers, today
 from page import map as drawn_map
 from page.address import chapters
@@ -92,8 +92,8 @@ def sources() -> Iterator[tuple[str, Iterable[Message]]]:
         yield name, literals(source, "Said", "say")
     for path in chapters():
         yield f"book/{path.name}", edition.remarks(path)
-    for number in NUMBERS:
-        yield f"classroom/homework/h{number}.py", assigned(number)
+    for name, _ in files("classroom/homework/h?.py"):
+        yield name, assigned(name)
     for name, script in files("vitworkshop/web/way-steps.js"):
         for steps in json.loads(script[script.index("{") : -2]).values():
             yield name, steps[:3]
@@ -119,11 +119,11 @@ def replies(name: str, source: str) -> Iterator[str]:
         yield from (*told.FACTORS.values(), *told.DONE, *told.ALONG)
 
 
-def assigned(number: int) -> Iterator[str]:
+def assigned(name: str) -> Iterator[str]:
     """What a homework says: titles, statements, sentences to known mistakes, what a person looks for."""
-    work = homework(number)
-    yield from (work.title, work.chapters)
-    for task in work.tasks.values():
+    work = runpy.run_path(str(ROOT / name))
+    yield from (work["TITLE"], work["CHAPTERS"])
+    for task in work["TASKS"]:
         said = (
             task.title,
             task.text,

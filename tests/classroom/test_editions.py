@@ -150,9 +150,13 @@ def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys
 
 
 @pytest.mark.parametrize(
-    ("asked", "remark"), [("en", "For the teacher"), ("en,zh", "给教师")]
+    ("asked", "remark", "task"),
+    [
+        ("en", "For the teacher", "the second from right to left"),
+        ("en,zh", "给教师", "第二行从右到左"),
+    ],
 )
-def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
+def test_what_class_holds(asked, remark, task, tmp_path, monkeypatch, request):
     """Both zips open; the students' has all pictures, the class's homework, no remark and no reference."""
     request.addfinalizer(homework.cache_clear)
     monkeypatch.setattr("classroom.homework.MADE", tmp_path)
@@ -178,10 +182,7 @@ def test_what_class_holds(asked, remark, tmp_path, monkeypatch, request):
     assert base64.b64decode(picture["patches.webp"]["image/webp"])[8:12] == b"WEBP"
     assert b"](attachment:patches.webp)" in theirs and b"](_static/" not in theirs
     assert own == told["instructor"]["instructor/classroom/homework/h1.py"]
-    assert (
-        b"the second from right to left"
-        in told["student"]["student/homework/homework-1.ipynb"]
-    )
+    assert task.encode() in told["student"]["student/homework/homework-1.ipynb"]
     assert not [name for name in told["student"] if "classroom" in name]
 
 
