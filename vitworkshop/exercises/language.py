@@ -37,10 +37,9 @@ def _listen() -> None:
     """Has a notebook show drawings and tables with their labels in the language that is chosen then."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     for end in (getattr(shell, each, None) for each in ("display_pub", "displayhook")):
-        if hasattr(end, "register_hook"):
-            end.unregister_hook(
-                _shown
-            )  # that there is one, however often this is called
+        if end is not None and hasattr(end, "register_hook"):
+            # that there is one, however often this is called
+            end.unregister_hook(_shown)
             end.register_hook(_shown)
 
 
