@@ -9,6 +9,7 @@ from browsing import needs_browser
 from web_pages import opened_once, run
 
 import vitlib as vl
+from vitlib.config import GONE
 
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "shapes in a page")]
 
@@ -127,7 +128,7 @@ def test_presets(shapes, name):
             if name == "ViTConfig()"
             else vl.load_results(name)["config"] | {"patch_drop_rate": 0.0}
         )
-        cfg = vl.ViTConfig(**kept)
+        cfg = vl.ViTConfig(**{k: v for k, v in kept.items() if k not in GONE})
     compare(start(shapes, name), cfg)
 
 

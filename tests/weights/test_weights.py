@@ -796,8 +796,8 @@ def test_another_number_of_heads_is_refused(tmp_path, told):
         (b"Access to model x is restricted", "where need be with your access token"),
         (b"\x89HDF\r\n\x1a\n", "is Keras's"),
         (b"GGUF\x03\0\0\0", "is llama.cpp's"),
-        (b"\x80\x02}q\x00", "begins as a PyTorch file and cannot be read"),
-        (b"\x08\0\0\0\0\0\0\0{}", "begins as a safetensors file and cannot be read"),
+        (b"\x80\x02}q\x00", "is a pickle, which can run anything as it is read"),
+        (b"\x08\0\0\0\0\0\0\0{}", "begins as a safetensors file and is damaged"),
     ],
 )
 def test_a_file_of_no_use(tmp_path, content, message):
