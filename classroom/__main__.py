@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; 0; 2 after an error that can be mended, said in one line; 130 after Ctrl-C."""
     args = _parser().parse_args(argv)
     try:
-        language(*re.findall(r"\w+", os.environ.get("LANGUAGES", "en"))[-1:])
+        language(*sorted(re.findall(r"\w+", os.environ.get("LANGUAGES", "en")))[-1:])
         _run(args)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on", file=sys.stderr)

@@ -30,6 +30,7 @@ from vitlib import (
     features,
     load_drawn10,
 )
+from vitlib.config import fields_now
 from vitlib.files import write_json
 from vitlib.train.evaluate import outputs
 from vitlib.weights.pretrained import list_pretrained, load_pretrained
@@ -184,7 +185,7 @@ def _config(card: Any) -> ViTConfig:
             raise ValueError(
                 f"expected at most 1024 for {name}, got {value}: it is out of the budget"
             )
-    cfg = ViTConfig(**card["config"])
+    cfg = ViTConfig(**fields_now("ViTConfig", card["config"]))
     if (cfg.image_shape, cfg.in_chans, cfg.num_classes) != ((32, 32), 3, 10):
         raise ValueError(
             "expected a ViT for pictures of 3 × 32 × 32 and 10 classes, got another"

@@ -143,12 +143,7 @@ def _class(work: Homework, rows: list[Row], said: list[str]) -> str:
     wrong = [f"{count} × {what}" for what, count in mistakes.most_common()]
     parts.insert(0, _list(say("Mistakes, the commonest first"), wrong))
     parts.append(_list(say("Odd, or changed"), [*map(say, said)]))
-    return _whole(say("{work}: {n} students", work=_called(work), n=len(rows)), parts)
-
-
-def _called(work: Homework) -> Said:
-    """A homework's name, for readers."""
-    return Said("Homework {n}", n=work.number) if work.number else Said(work.name)
+    return _whole(say("{work}: {n} students", work=work.name, n=len(rows)), parts)
 
 
 def _page(work: Homework, row: Row) -> str:
@@ -160,7 +155,7 @@ def _page(work: Homework, row: Row) -> str:
         else "{n} of {most} points",
         n=f"{row.total:g}",
         most=work.points,
-        **({"tasks": say(", ").join(waits)} if waits else {}),
+        tasks=say(", ").join(waits),
     )
     parts = [_tags("p", row.name, total, row.problem)]
     for key, result in row.results.items():
@@ -188,5 +183,5 @@ def _page(work: Homework, row: Row) -> str:
                 *also,
             ),
         ]
-    called, title = _called(work), Said(work.title)
-    return _whole(say("{called}: {title}", called=called, title=title), parts)
+    head = say("{called}: {title}", called=work.name, title=Said(work.title))
+    return _whole(head, parts)

@@ -52,13 +52,11 @@ class Part:
     A part that is not drawn in map.svg stands in the list of chapters alone.
     """
 
-    page: (
-        str  # its chapter in book/, without ending; the number is its first two digits
-    )
+    # its chapter in book/, without ending; the number is its first two digits
+    page: str
     name: str  # as on the map
-    kind: (
-        str  # gives it its colour: token, encoder, read, whole, train, look or further
-    )
+    # gives it its colour: token, encoder, read, whole, train, look or further
+    kind: str
     question: str  # that its chapter answers, in Markdown
     gist: str  # what it does, or what is asked there, in a sentence
 
@@ -287,15 +285,16 @@ def plan(language: str) -> str:
             for entry in group["chapters"]
             if entry["file"] in parts
         ]
-        caption = said.get(group["caption"], group["caption"])
-        lines += [f"**{caption}**\n"] if asked else []
+        if not asked:
+            continue
+        lines.append(f"**{said.get(group['caption'], group['caption'])}**\n")
         for part in asked:
             question = said.get(part.question, part.question)
             name = said.get(part.name, part.name)
             lines.append(
                 f"{int(part.number)}. {question} {{doc}}`{name} <{part.page}>`"
             )
-        lines += [""] if asked else []
+        lines.append("")
     return "\n".join(lines)
 
 

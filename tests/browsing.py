@@ -193,6 +193,15 @@ def check_map(tab, width: int) -> None:
         assert each["fits"] and not each["small"] and not each["out"], each
 
 
+def first_hits(tab, words: str) -> list[str]:
+    """Where the first three hits of a search lead."""
+    tab.locator(".bd-search-container input").fill(words)
+    tab.wait_for_function("words => document.title.startsWith(`${words} ·`)", arg=words)
+    return tab.eval_on_selector_all(
+        "#search-hits a", "all => all.slice(0, 3).map(a => a.href)"
+    )
+
+
 @pytest.fixture(scope="session")
 def axe() -> str:
     """The text of axe-core, as its package brings it."""

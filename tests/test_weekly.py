@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from vitlib.config import GONE, ViTConfig
+from vitlib.config import ViTConfig, fields_now
 from vitlib.data.dataset import load_dataset
 from vitlib.evidence import RESULTS, load_results
 from vitlib.train.recipe import Recipe
@@ -33,12 +33,7 @@ def smallest(result: dict) -> dict:
 
 def as_it_was(base: dict) -> Recipe:
     """A recipe from a file; what it has no word for is as it is by default."""
-    for name, value in {
-        "erasing": 0.0,
-        "compile": False,
-    }.items():  # fields that are gone
-        assert base.pop(name, value) == value
-    model = {k: v for k, v in base["model"].items() if (k, v) not in GONE.items()}
+    base, model = fields_now("Recipe", base), fields_now("ViTConfig", base["model"])
     known = {field.name for field in fields(Recipe)}
     assert base.keys() <= known, "the file has fields that a recipe has no more"
     return Recipe(**{**base, "model": ViTConfig(**model)})

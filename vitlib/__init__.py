@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 
 from vitlib import controls
 from vitlib.config import PRESETS, ResNetConfig, ViTConfig
-from vitlib.data.cifar10 import (
-    CIFAR10_CLASSES,
-)
+from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.dataset import (
     Dataset,
     denormalize,
@@ -56,14 +54,10 @@ from vitlib.model.patches import (
 from vitlib.model.posembed import resample_pos_embed, sincos_2d
 from vitlib.model.resnet import ResNet
 from vitlib.model.vit import VisionTransformer, build_model
-from vitlib.train.augment import (
-    augment_batch,
-)
+from vitlib.train.augment import augment_batch
 from vitlib.train.evaluate import evaluate, predict
 from vitlib.train.loop import train_model
-from vitlib.train.masked import (
-    MaskedPatchModel,
-)
+from vitlib.train.masked import MaskedPatchModel
 from vitlib.train.muon import Muon
 from vitlib.train.optim import EMA, build_optimizer, lr_at
 from vitlib.train.recipe import RECIPES, Recipe, recipe

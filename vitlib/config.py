@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from vitlib.checks import (
     Classes,
@@ -269,8 +269,11 @@ class ResNetConfig:
         return sum(self.depths)
 
 
-#: Fields that a `ViTConfig` had, and what every model was that files still hold. Source: not in the paper.
-GONE = {"pos_at": "stem", "attn_drop_rate": 0.0}
+# fields that a class had, and the one value that they have in every file
+GONE = {
+    "ViTConfig": {"pos_at": "stem", "attn_drop_rate": 0.0},
+    "Recipe": {"erasing": 0.0, "compile": False},
+}
 #: The kinds of models by name, "vit" and "resnet", and their configs. Source: chapter 11.
 CONFIGS = {"vit": ViTConfig, "resnet": ResNetConfig}
 #: The fields of a `ViTConfig` that take one of a few words, and the words.
@@ -297,3 +300,9 @@ PRESETS = {
     )
     for patch in patches
 }
+
+
+def fields_now(kind: str, told: dict[str, Any]) -> dict[str, Any]:
+    """What a file tells of a class, without fields that are gone; one with another value stays, to be refused."""
+    gone = GONE[kind].items()
+    return {name: value for name, value in told.items() if (name, value) not in gone}

@@ -11,6 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from vitworkshop.exercises.engine import Exercise
+from vitworkshop.exercises.language import Said
 
 NUMBERS = (1, 2, 3, 4)
 MADE = Path(__file__).parents[2] / "references"
@@ -72,7 +73,8 @@ def homework(number: int) -> Homework:
     file = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(file)
     tasks = {f"{number}.{i}": task for i, task in enumerate(file.TASKS, 1)}
-    points, name = sum(task.points for task in file.TASKS), f"Homework {number}"
+    points = sum(task.points for task in file.TASKS)
+    name = Said("Homework {n}", n=number)
     return Homework(number, name, file.TITLE, file.CHAPTERS, points, tasks)
 
 

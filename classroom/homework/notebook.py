@@ -30,7 +30,7 @@ Each task is a function in a cell that begins with `# task` and its number: leav
 like. The cell below it tries an example; what is graded are other arguments, of other sizes. A function must not change
 what it is given. It may use PyTorch, einops and vitlib, has no network, reads no files, and all cells together have ten
 seconds of computing. Run the notebook from top to bottom before you hand it in.""",
-            name=Said("Homework {n}", n=work.number),
+            name=work.name,
             title=Said(work.title),
             points=work.points,
             chapters=Said(work.chapters),

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import needs_browser, opened, sampled_pages, unscripted
+from browsing import first_hits, needs_browser, opened, sampled_pages, unscripted
 
 from page.browser import HTML
 from tools.build import toc_pages
@@ -111,13 +111,7 @@ def test_readers_find_their_page_among_the_first_three(browser, address):
     with opened(browser, f"{address}/zh/search.html") as (tab, _):
         found = {}
         for words in QUERIES:
-            tab.locator(".bd-search-container input").fill(words)
-            tab.wait_for_function(
-                "words => document.title.startsWith(`${words} ·`)", arg=words
-            )
-            hrefs = tab.eval_on_selector_all(
-                "#search-hits a", "all => all.slice(0, 3).map(a => a.href)"
-            )
+            hrefs = first_hits(tab, words)
             found[words] = [re.search(r"([\w-]+)\.html", href)[1] for href in hrefs]
         assert not {
             words: each

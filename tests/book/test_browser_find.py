@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browsing import built, needs_browser, opened, show, unscripted
+from browsing import built, first_hits, needs_browser, opened, show, unscripted
 
 from page.browser import HTML
 
@@ -200,13 +200,7 @@ def test_newcomers_find_their_page_among_the_first_three(browser, address):
     with opened(browser, f"{address}/{built('search')}") as (tab, _):
         found = {}
         for words in QUERIES:
-            tab.locator(".bd-search-container input").fill(words)
-            tab.wait_for_function(
-                "words => document.title.startsWith(`${words} ·`)", arg=words
-            )
-            hrefs = tab.eval_on_selector_all(
-                "#search-hits a", "all => all.slice(0, 3).map(a => a.href)"
-            )
+            hrefs = first_hits(tab, words)
             found[words] = [re.search(r"([\w-]+)\.html", href)[1] for href in hrefs]
             found[words].append(hrefs[0].rpartition("/")[2].replace(".html", ""))
         assert not {

@@ -49,24 +49,16 @@ CELL, END, ASKED = f"{TAG}1.1", "### Answer", "## 1.5"
 CODE = {  # ways to hand in one right answer in code, and whether all is in order
     "in its place": (changed(), True),
     "without the line": (changed((CELL, [("code", DONE)])), True),
-
     "the stub above, answer at the end": (changed((END, ["it", ("code", DONE)]), answer=""), True),
-
     "the stub in its cell, above": (changed((CELL, [("code", f"{STUB}\n\n\n{DONE}")])), True),
-
     "a stub with words": (changed((CELL, ["it", ("code", DOCUMENTED)])), True),
-
     "twice": (changed((CELL, [("code", f"{SIGNATURE}\n    return 0"), "it"])), False),
     "by another name": (changed((CELL, [("code", MINE), ("code", "snake = mine")])), True),
     "by a lambda": (changed((CELL, [("code", MINE + "\nsnake = lambda *x: mine(*x)")])), True),
-
     "in globals": (changed((CELL, [("code", MINE + "\nglobals()['snake'] = mine")])), True),
     "what it calls below": (changed((CELL, [("code", CALLS), ("code", MINE)])), True),
     "without the cell of imports": (changed(("import torch", []), answer=BARE), True),
-
-
     "for a GPU": (changed((CELL, [("code", f"torch.set_default_device('cuda')\n{DONE}")])), True),
-
     "all cells but one gone": ([("code", DONE)], True),
     "indented": (changed((CELL, [("code", "if 1:\n" + textwrap.indent(DONE, " "))])), True),
 }  # fmt: skip
@@ -74,17 +66,12 @@ WAITS = {  # what may be an answer, and is not judged
     "a name in capitals": changed((CELL, ["it", ("code", DONE.replace("snake", "Snake"))]), answer=""),
     "the name changed in its place": changed(answer=DONE.replace("snake", "my_snake")),
     "a Markdown cell": changed((CELL, [("markdown", f"{TAG}1.1\n```python\n{DONE}\n```")])),
-
-
     "a remark in the stub": changed(answer=f"{SIGNATURE}\n    # x.unfold?\n    pass"),
-
     "the cell gone": changed((CELL, [])),
     "a line that cannot be read": changed(answer=DONE.replace("P)", "P\uff09", 1)),
     "written to a file": changed((CELL, [("code", "%%writefile a.py\n" + DONE)])),
     "without a return": changed(answer=DONE.replace("return ", "")),
-
     "a helper that cannot be read": changed((CELL, [("code", MINE.replace(":", "", 1)), ("code", CALLS)])),
-
     "nothing": [],
 }  # fmt: skip
 OPEN = {
@@ -95,7 +82,6 @@ FIVE = "def embed(images, kernel, bias):\n    return helper(images, kernel, bias
 LINE = "lambda x, k, b: F.conv2d(x, k, b, stride=k.shape[2]).flatten(2).mT"
 SHORT = {  # right, by a shortcut that the task forbids, and that stands in another cell
     "above": [("code", f"helper = {LINE}"), ("code", FIVE)],
-
     "in another function's attribute": [("code", f"vl.made = {LINE}"), ("code", FIVE.replace("helper", "vl.made"))],
     "among lines that cannot be read": [("code", f"helper = {LINE}\nwhat is this"), ("code", FIVE)],
 
@@ -108,17 +94,10 @@ MENTIONED = {  # right, and the shortcut is only spoken of
 SAID = {  # ways to hand in one answer in words
     "in its place": changed(),
     "on the heading's line": changed((END, [("markdown", f"### Answer 1.5: {WORDS}")])),
-
-
     "no heading": changed((END, [("markdown", WORDS)])),
     "in the question": changed((ASKED, [("markdown", f"## 1.5 In words\nWithout\n\n{WORDS}")]), words="…"),
-
     "in a code cell of its own": changed((END, ["it", ("code", f"# {WORDS}")]), words="…"),
-
-
     "in a raw cell": changed((END, ["it", ("raw", WORDS)]), words="…"),
-
-
     "the dots left": changed(words=f"{WORDS} …"),
 }  # fmt: skip
 

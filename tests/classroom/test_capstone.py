@@ -66,10 +66,6 @@ HIDDEN = {"fc1.weight": 0, "fc1.bias": 0, "fc2.weight": 1}
 SAME = {  # the book's model by other weights, or nearly
     "the book's": lambda name, x: x,
     "hidden units moved": lambda name, x: x.roll(1, HIDDEN[end]) if (end := name[-10:].strip(".")) in HIDDEN else x,
-
-
-
-
     "a new head": None,
     "noise and a new head": noisy,
 }  # fmt: skip
@@ -161,7 +157,6 @@ def accuracy(row) -> float:
 REFUSED = {
     "too large": "out of the budget", "too slow": "out of the budget",
     "diverged": "damaged", "pickled": "task-… is damaged", "other weights": "sha256",
-
     "a card like a monster": "1024", "link": "got a link", "model.zip": "expected one .safetensors",
 
 }  # fmt: skip

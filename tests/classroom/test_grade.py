@@ -80,15 +80,10 @@ def test_no_two_names_share_a_key_or_a_file():
     ("text", "names", "failed"),
     [
         ("S = '''\n%s\n!x\n'''\na = S % 1", "S a", []),
-
         ("a = !ls \\\n -l\nb = a", "a b", []),
-
-
         ("%%bash\nls |\ncd", "", []),
         ("import asyncio\nawait asyncio.sleep(0)\na = 1", "a asyncio", []),
-
         ("1 / 0\na = 1\nb = (\ndef f(x):\n    return x\ne = 5", "a e f", ["line 1: Zero", "line 3: SyntaxError"]),
-
         ("(" * 9999 + "\na = 1", "a", ["line 1: "]),
         ("f" + "(1)" * 10**5 + "\na = 1", "a", ["line 1: Rec"]),
     ],
@@ -316,13 +311,9 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
         ("grade HERE/empty --homework 1", "expected notebooks (.ipynb) or a folder for each student"),
         ("grade HERE/class --homework 1 --roster HERE/roster.csv", "expected the columns id and name in"),
         ("grade HERE/class --homework 1 --roster HERE/twice.csv", "expected one row for 1 in"),
-
-
         ("grade HERE/class --homework 1 --roster HERE/canvas.csv", "expected a column Homework 1 in the roster, got"),
-
         ("grade HERE/class --homework 1 --roster HERE/old.csv", "got letters of several kinds (gb18030, big5, cp1252)"),
         ("grade /usr/share --homework 1", "expected /usr/share where students' code cannot read, got it in /usr; move"),
-
         ("grade HERE/broken.zip --homework 1", "expected a zip, got one that cannot be opened"),
 
     ],

@@ -42,22 +42,17 @@ DEEDS = {
     "hanging": (deed("while True: pass"), "still running after"),
     "sleeping": (deed(PATIENT), "still running after"),
     "leaving": (deed("os._exit(0)"), "ended early"),
-
     "segfault": (deed("ctypes.string_at(0)"), "Segmentation fault"),
     "memory": (deed("x = bytearray(8 * 10**9)"), "MemoryError"),
     "forks": (deed(FORKS), "PermissionError"),
-
-
     "large-file": (deed("open('x', 'wb').write(bytes(10**9))"), "File too large"),
     "recursion": (deed("return snake(images, P)", ""), "RecursionError"),
     "syntax": ("# task 1.1\ndef snake(images, P:\n    return 1", "SyntaxError"),
     "in-place": (right("1.1").replace("    B, C", "    images += 1\n    B, C"), "changes its argument"),
     "printing": (deed("print(images)", "    return None\n"), "it prints, and returns None"),
     "surrogates": (deed("raise ValueError(chr(0xD800) + chr(27))"), "ValueError"),
-
     "blank-lines": ("\n" * 10**6 + "# task 1.1\n", "not in its place"),
     "endless": ("# task 1.1\ndef make():\n    while True: pass\nsnake = make()", "cell 4, line 4: TimeoutError"),
-
     "mistaken-0": (mistaken("1.1", 0), "the first row is to go from left to right"),
     "mistaken-1": (mistaken("1.1", 1), "every row goes from left to right"),
 }  # fmt: skip
@@ -65,11 +60,7 @@ DEEDS = {
 WAITS = ("leaving", "segfault", "syntax", "endless", "blank-lines")
 FILES = {  # what is no notebook, and what is said of it
     "not-a-notebook": (b"[1, 2, 3]", "not a notebook"),
-
-
-
     "list.pdf": (b"", "no notebook in list.pdf"),
-
     "cells": (json.dumps(code(*[""] * 2001)).encode(), "at most 2000 cells"),
     "brackets": (b'{"cells": [' + b"[]," * 10**6 + b"[]]}", "at most 2000 cells"),
 }  # fmt: skip

@@ -68,23 +68,15 @@ UP = {
 }
 FILES = {  # its bytes and its pixels
     "png": (saved(PHOTO, "PNG"), RGB),
-
     "gif": (saved(Image.fromarray(GREY), "GIF"), GREY),
-
     "webp": (saved(PHOTO, "WEBP", lossless=True), RGB),
-
     "cmyk.tif": (saved(PHOTO.convert("CMYK"), "TIFF"), RGB),
     "grey.png": (coded("png", GREY), GREY),
     "one-bit.png": (saved(Image.fromarray(GREY > 99), "PNG"), 255 * (GREY > 99)),
     "grey16.png": (coded("png", deep(GREY, 16)), GREY),
-
-
     "rgb16.png": (coded("png", deep(RGB, 16)), RGB),
-
     "rgba16.png": (coded("png", deep(RGBA, 16)), ON_WHITE),
-
     "rgba.png": (coded("png", RGBA), ON_WHITE),
-
     "rgba.webp": (saved(Image.fromarray(RGBA), "WEBP", lossless=True, exact=True), ON_WHITE),
     "float.tif": (saved(Image.fromarray(np.float32(GREY / 255)), "TIFF"), GREY),
     "colour.png": (with_chunk(coded("png", GREY), b"tRNS\0\5"), np.where(GREY == 5, 255, GREY)),

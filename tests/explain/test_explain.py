@@ -128,9 +128,7 @@ def test_grad_cam_equals_autograd_by_hand(pool, pos_embed):
 STATES = {  # what a model may be when it is explained, and how far off its numbers may then be
     "training": (lambda m: m.train(), 1e-5),
     "frozen": (lambda m: m.requires_grad_(False), 1e-5),
-
     "end frozen": (lambda m: (m, m.blocks[1].requires_grad_(False))[0], 1e-5),
-
     "bfloat16": (lambda m: m.bfloat16(), 0.1),
 
 }  # fmt: skip

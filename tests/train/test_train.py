@@ -420,9 +420,6 @@ def test_predict_takes_bytes_or_floats_and_keeps_the_mode():
 
 BESIDE = {  # rows of counts, the loss, what is said of them
     "the commonest": ([[190, 0], [10, 0]], 0.2, "no better than always saying a: of 200 .* 0 right .*, 0 the other"),
-
-
-
     "one class": ([[0, 0], [0, 9]], 0.2, "no better than always saying b"),
     "few": ([[5, 0], [0, 5]], 0.2, "perhaps no better than always saying a: of 10 .* 5 right .*, 0 the other way"),
     "enough": ([[6, 0], [0, 6]], 0.6932, "$"),

@@ -9,7 +9,7 @@ from browsing import needs_browser
 from web_pages import opened_once, run
 
 import vitlib as vl
-from vitlib.config import GONE
+from vitlib.config import fields_now
 
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "shapes in a page")]
 
@@ -128,7 +128,7 @@ def test_presets(shapes, name):
             if name == "ViTConfig()"
             else vl.load_results(name)["config"] | {"patch_drop_rate": 0.0}
         )
-        cfg = vl.ViTConfig(**{k: v for k, v in kept.items() if k not in GONE})
+        cfg = vl.ViTConfig(**fields_now("ViTConfig", kept))
     compare(start(shapes, name), cfg)
 
 

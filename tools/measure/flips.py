@@ -29,10 +29,8 @@ from vitlib.train.recipe import recipe
 SEEDS, TRAINED, HELD, FAR = (0, 1, 2), 24_000, 2_000, 3
 SMALL = {"model.depth": 2, "model.embed_dim": 64, "model.num_heads": 2}
 BASE = recipe("laptop", epochs=2, batch_size=64, precision="fp32", **SMALL)
-AXES = {
-    "left = right": 1,
-    "top = bottom": 0,
-}  # of a table of places, (rows, columns, D)
+# of a table of places, (rows, columns, D)
+AXES = {"left = right": 1, "top = bottom": 0}
 
 
 def pairs(side: int) -> dict[str, Tensor]:

@@ -258,9 +258,7 @@ def default_fields(config: Any) -> dict[str, Any]:
     A file from before a field existed was written by code that did what the field's default does; a field that is gone
     had one value wherever it stands.
     """
-    found: dict[str, Any] = {}
-    found |= {"erasing": 0.0, "compile": False} if isinstance(config, Recipe) else {}
-    found |= GONE if isinstance(config, ViTConfig) else {}
+    found: dict[str, Any] = dict(GONE.get(type(config).__name__, {}))
     for f in dataclasses.fields(config):
         value = getattr(config, f.name)
         if dataclasses.is_dataclass(value):

@@ -15,7 +15,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from vitlib.checks import check_name, check_value, checked
-from vitlib.config import CONFIGS, GONE, ResNetConfig, ViTConfig
+from vitlib.config import CONFIGS, ResNetConfig, ViTConfig, fields_now
 from vitlib.data.cifar10 import CIFAR10_CLASSES
 from vitlib.data.drawn10 import DRAWN10_CLASSES
 from vitlib.evidence import RESULTS
@@ -99,11 +99,7 @@ def load_pretrained(
             )
         state = load(raw)
         check_finite(state, torch.float32, "it was damaged")
-        card["config"] = {
-            name: value
-            for name, value in card["config"].items()
-            if GONE.get(name) != value or name not in GONE
-        }
+        card["config"] = fields_now("ViTConfig", card["config"])
         cfg = CONFIGS[card.get("kind", "vit")](**card["config"])
         _check_sizes(cfg, state)
         model = build_model(cfg)

@@ -248,6 +248,7 @@ def _holds_weights(file: Path) -> bool:
 
 
 def _not_weights(file: Path) -> str:
+    """What a file is by its first bytes, if no weights."""
     with open(file, "rb") as opened:
         return not_weights(opened.read(512))
 

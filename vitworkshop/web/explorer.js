@@ -117,7 +117,8 @@
   }
 
   const written = (number) => number.toFixed(3).replace("-", "−");
-  const percent = (share) => t("{n}\u00a0%", { n: (100 * share).toFixed(share > 0.0995 ? 0 : 1) });
+  const perCent = (n) => t("{n}\u00a0%", { n });
+  const percent = (share) => perCent((100 * share).toFixed(share > 0.0995 ? 0 : 1));
   /* What is said one after the other, as one text. */
   const clauses = (all) => all.filter(Boolean).reduce((one, two) => t("{one}, {two}", { one, two }));
   const sentences = (...all) => all.filter(Boolean).reduce((one, two) => t("{one} {two}", { one, two }));
@@ -459,7 +460,7 @@
 
   window.vitExplorer = {
     VitExplorer, argmax, bars, button, byLength, clamp, clauses, copied, decoded, files, folded, grid, h, keeps,
-    linked, note, onArrows, onStrokes, paint, pair, patched, percent, place, pointer, range, sample, select, sentences, setPressed,
+    linked, note, onArrows, onStrokes, paint, pair, patched, perCent, percent, place, pointer, range, sample, select, sentences, setPressed,
     sides, slider, squares, terms, title, upper, working, written,
   };
 })();

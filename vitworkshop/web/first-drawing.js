@@ -3,7 +3,7 @@
 (() => {
   "use strict";
 
-  const { argmax, clamp, h, paint, range } = window.vitExplorer;
+  const { argmax, clamp, h, paint, perCent, range } = window.vitExplorer;
   const ROWS = 12; // of a token's numbers are drawn
   const SHADES = 8; // of what is dark, and of each colour of a number
   const THUMBS = 40, TABLE = 53, FOOT = 122; // of the drawing of the tokens: where its parts begin, and where it ends
@@ -18,7 +18,7 @@
     return made;
   }
 
-  const whole = (p) => t("{n}\u00a0%", { n: Math.round(100 * p) });
+  const whole = (p) => perCent(Math.round(100 * p));
   const shades = (name) => range(SHADES).map((k) => s("path", { class: name, opacity: (k + 1) / SHADES }));
 
   /* n squares as one path a shade: `shade(i)` is that of square i, from 0 (none) to 1; `square(i)` its "M … z". */

@@ -7,7 +7,7 @@
 (() => {
   "use strict";
 
-  const { argmax, bars, button, clauses, h, percent, range, sample, sentences, slider } = window.vitExplorer;
+  const { argmax, bars, button, clauses, h, perCent, percent, range, sample, sentences, slider } = window.vitExplorer;
 
   /* Of each step: a title, the part, a question, the share that answers it, a text, what is done to the state, and
      whether a picture shows it, asked with `turns`, whether a change to the state turns the answer, and `differs`,
@@ -130,8 +130,8 @@
       }
       const { title, asks, says, share } = tour[at], known = at in guesses, last = at + 1 === tour.length;
       const whole = /[.?？]$/.test(title) ? title : t("{title}.", { title });
-      const plain = known ? says : asks, shown = h("output", {}, t("{n}\u00a0%", { n: 50 }));
-      const guess = slider(t("Your guess, in percent"), 0, 100, 1, 50, () => { shown.textContent = t("{n}\u00a0%", { n: guess.value }); });
+      const plain = known ? says : asks, shown = h("output", {}, perCent(50));
+      const guess = slider(t("Your guess, in percent"), 0, 100, 1, 50, () => { shown.textContent = perCent(guess.value); });
       const next = last ? go(t("Finish"), null) : go(t("Next"), at + 1), compared = bars([t("you guessed"), t("it is")]);
       compared.show([guesses[at] ?? 0, share]);
       const onsubmit = (event) => {

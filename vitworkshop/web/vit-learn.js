@@ -6,7 +6,7 @@
   "use strict";
 
   const {
-    VitExplorer, button, clauses, copied, folded, grid, h, keeps, linked, note, paint, percent, place, range, select, setPressed,
+    VitExplorer, button, clauses, copied, folded, grid, h, keeps, linked, note, paint, perCent, percent, place, range, select, setPressed,
     sides, squares, working,
   } = window.vitExplorer;
 
@@ -262,7 +262,7 @@
       pen.font = "12px system-ui, sans-serif";
       pen.fillStyle = css.getPropertyValue("--soft");
       pen.textAlign = "right";
-      [0, 0.5, 1].forEach((share) => pen.fillText(t("{n}\u00a0%", { n: 100 * share }), left - 6, y(share) + 4));
+      [0, 0.5, 1].forEach((share) => pen.fillText(perCent(100 * share), left - 6, y(share) + 4));
       pen.fillText(t("{last} steps", { last }), width - 8, high - 6);
       const line = (points, colour, dashes, thick) => {
         pen.beginPath();

@@ -6,7 +6,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
   "rankings.js", "heads.js", "microscope-trust.js", "photos.js", "way-far.js"].map(window.vit.script)).then(() => customElements.whenDefined("vit-way-far")).then(() => {
   "use strict";
 
-  const { VitExplorer, button, clauses, decoded, files, h, note, range, select, sentences, title, working } = window.vitExplorer;
+  const { VitExplorer, button, clauses, decoded, files, h, note, perCent, range, select, sentences, title, working } = window.vitExplorer;
   const { RECIPES } = window.vitRecipes;
   const ASKS = t("Drop files here: a .safetensors file of timm, Hugging Face, DeiT, DINO, torchvision or this book; with it, if you "
     + "have them, config.json and preprocessor_config.json; and a picture. Nothing leaves this page.");
@@ -137,7 +137,7 @@ Promise.all(["pictures.js", "vit.js", "kernel.js", "lens.js", "foreign.js", "rec
       this.tell(t("Reading {file} …", { file: window.vitPictures.called(file) }));
       try {
         const reading = (share) => this.tell(t("Reading {file} …, {share}", {
-          file: window.vitPictures.called(file), share: t("{n}\u00a0%", { n: Math.round(100 * share) }) }));
+          file: window.vitPictures.called(file), share: perCent(Math.round(100 * share)) }));
         const found = await lab.ask("load", { file: ready.weights ? null : file, dialect, told, ...ready }, reading);
         const { config, count, assumed, projects, recipe, taken } = found, library = told.library ?? found.library, K = config.num_classes, own = told.classes;
         if (K === 1000 && own?.length !== K) await window.vit.script("imagenet.js");

@@ -7,7 +7,7 @@ window.vit.script("vit-lab.js").then(() => {
   "use strict";
 
   const {
-    argmax, bars, button, h, keeps, linked, note, onArrows, percent, place, range, select, sentences, title, upper,
+    argmax, bars, button, h, keeps, linked, note, onArrows, perCent, percent, place, range, select, sentences, title, upper,
   } = window.vitExplorer;
 
   const VitLab = customElements.get("vit-lab");
@@ -289,7 +289,7 @@ window.vit.script("vit-lab.js").then(() => {
       this.words.textContent = this.tell();
       this.steps.forEach((one, at) => {
         const changed = this.changes(stages[at]), far = changed && changed.reduce((a, b) => a + b, 0) / this.T;
-        const moved = far ? t("±{n}\u00a0%", { n: Math.round(100 * far) }) : "";
+        const moved = far ? `±${perCent(Math.round(100 * far))}` : "";
         const { l, name } = stages[at], short = l === undefined ? name : this.L > 8 ? String(l) : upper(t("block {l}", { l }));
         one.replaceChildren(h("span", {}, short), h("small", {}, moved));
         one.setAttribute("aria-label", moved ? t("{name}, moved by {share}", { name, share: percent(far) }) : name);
