@@ -42,6 +42,7 @@ DEEDS = {
     "hanging": (deed("while True: pass"), "still running after"),
     "sleeping": (deed(PATIENT), "still running after"),
     "leaving": (deed("os._exit(0)"), "ended early"),
+    "threads": (deed("while True: threading.Thread(target=time.sleep, args=(99,)).start()"), "thread|running"),
     "segfault": (deed("ctypes.string_at(0)"), "Segmentation fault"),
     "memory": (deed("x = bytearray(8 * 10**9)"), "MemoryError"),
     "forks": (deed(FORKS), "PermissionError"),

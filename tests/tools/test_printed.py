@@ -46,7 +46,7 @@ NOT_RUN = {  # what a line begins with, and why it is not run here
 }
 BUDGET = (  # what stands behind a long line here
     (r"-m vitlib (train|finetune)\b(?!.*--help)", "--limit 8 --epochs 1 --device cpu"),
-    (r"-m vitlib finetune\b", "--img-size 32"),
+    (r"-m vitlib finetune\b(?!.*dinov2)", "--img-size 32"),
 )
 
 
@@ -102,8 +102,9 @@ def shell(tmp_path_factory):
     for name in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"):
         with open(cifar / f"{name}.bin", "wb") as file:
             file.truncate(10_000 * 3073)  # black, and all of the first class
-    small = vl.ViTConfig.preset("vit-s/16", patch_size=8, img_size=32, num_classes=0)
-    torch.save(vl.VisionTransformer(small).state_dict(), folder / "dino_s8.pth")
+    size = dict(patch_size=14, img_size=28, num_classes=0, layer_scale=1e-5)
+    dinov2 = vl.VisionTransformer(vl.ViTConfig.preset("vit-s/16", **size))
+    torch.save(dinov2.state_dict(), folder / "dinov2_vits14.pth")
     tiny = vl.ViTConfig.preset("vit-ti/16", img_size=32)
     theirs = folder / "vit-base-patch16-224"
     theirs.mkdir()

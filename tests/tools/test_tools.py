@@ -54,7 +54,8 @@ def project(tmp_path):
             "name": "python3",
             "display_name": "Python 3",
             "language": "python",
-        }
+        },
+        "part": dict.fromkeys(("name", "kind", "question", "gist"), "Toy"),
     }
     nbformat.write(
         v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "book/01-toy.ipynb"

@@ -50,7 +50,7 @@
     if (!window.vitModels?.[name]) await script(`${name}.js`);
     const { config, classes, card } = window.vitModels[name], model = window.buildViT(window.vitModels[name]);
     const made = { name, config, classes, card, weights: model.weights };
-    for (const what of ["run", "trace", "readOut", "readers", "answers", "patchify"]) made[what] = model[what].bind(model);
+    for (const what of ["absent", "run", "trace", "readOut", "readers", "answers", "patchify"]) made[what] = model[what].bind(model);
     return made;
   })().catch((error) => {
     delete built[name];
