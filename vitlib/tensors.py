@@ -24,12 +24,6 @@ def check_images(
     if loose := axes[0] == "...":
         axes = ["B"] * (n - 3) + axes[1:]
 
-    def fits(sizes: Sequence[int], axes: Sequence[str]) -> bool:
-        return all(
-            not axis.isdigit() or int(axis) == size
-            for axis, size in zip(axes, sizes, strict=True)
-        )
-
     if n != len(axes):
         fix = (
             "add the batch axis with images[None]"
@@ -40,14 +34,22 @@ def check_images(
         fix = "these have no pixels"
     else:
         last_is_colour = loose and got[-1] in (1, 3, 4) and got[-3] not in (1, 3, 4)
-        if fits(got, axes) and not last_is_colour:
+        if _fits(got, axes) and not last_is_colour:
             return
         order = (*range(n - 3), n - 1, n - 3, n - 2)
-        if fits([got[i] for i in order], axes):
+        if _fits([got[i] for i in order], axes):
             fix = f"move the channels first with images.permute{order}"
-        elif fits(got[-2:], axes[-2:]):
+        elif _fits(got[-2:], axes[-2:]):
             fix = f"the model takes {axes[-3]} channels"
     raise ValueError(f"expected images of shape {wanted}, got {got}; {fix}")
+
+
+def _fits(sizes: Sequence[int], axes: Sequence[str]) -> bool:
+    """Whether sizes are those of axes such as "B 3 32 32", where a letter allows any size."""
+    return all(
+        not axis.isdigit() or int(axis) == size
+        for axis, size in zip(axes, sizes, strict=True)
+    )
 
 
 def check_pixels(images: Tensor) -> None:

@@ -390,11 +390,11 @@ def alike(got: Outcome, theirs: Outcome, want: Outcome, tol: float) -> bool:
     """Whether two calls gave the same; where an error is right, one of its kind is, or an assert."""
     if bool(got.error) != bool(theirs.error):
         return False
+    if not got.error:
+        return same(got.value, theirs.value, tol)
     if want.error:
         return got.error in (want.error, "AssertionError")
-    if got.error:
-        return (got.error, got.says) == (theirs.error, theirs.says)
-    return same(got.value, theirs.value, tol)
+    return (got.error, got.says) == (theirs.error, theirs.says)
 
 
 def told(
