@@ -259,7 +259,7 @@ def _side(count: int, cls: bool) -> int:
     for patches in (count - 1, count) if cls else (count,):
         if patches and math.isqrt(patches) ** 2 == patches:
             return math.isqrt(patches)
-    fix = "of a plain ViT, tell its size (img_size, a list of two); models of poses, boxes and sound are not read"
+    fix = "of a plain ViT, tell its size, --assume img_size=HEIGHT,WIDTH; models of poses, boxes and sound are not read"
     raise ValueError(f"{count} positions are not those of a square grid; {fix}")
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
+import shlex
 import textwrap
 import warnings
 import zipfile
+from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,11 @@ OTHERS = {
     b"<svg": "a drawing (SVG); save it as PNG",
     b"<?xml": "XML, or a drawing (SVG); save that as PNG",
     b"<": "a web page; fetch the file itself",
-    b"{": "JSON; take the weights that it speaks of, in one file",
+    b"{": "JSON; take the weights that it speaks of, or the folder of its pictures",
     b"\x89HDF": "Keras's (HDF5); take the weights that PyTorch or safetensors wrote",
     b"GGUF": "llama.cpp's (GGUF), rounded; take the weights that it was made of",
     b"\x08": "ONNX or TensorFlow's, a graph; take the weights that it was made of",
+    b"\0\0\x08": "pictures or labels as MNIST's (IDX); write the pictures as PNG",
     b"\x93NUMPY": "an array (.npy); np.savez writes weights, vl.load_image(np.load(FILE)) reads a picture",
     b"\x1f\x8b": "an archive (gzip); unpack it first",
     b"7z\xbc\xaf": "an archive (7z); unpack it first",
@@ -54,6 +58,22 @@ ARCHIVES = {
     "model.weights.h5": "Keras's; take the weights that PyTorch or safetensors wrote",
     "models/model.json": "torch.export's program; "
     "torch.save(torch.export.load(FILE).state_dict, NEW) takes its weights",
+}
+# what a server says in place of a file
+REFUSED = re.compile(
+    r"access|credential|unauthori[sz]ed|denied|not found|forbidden|rate limit|error",
+    re.IGNORECASE,
+)
+# what lies in a folder that other programs made: what it is
+PLACES = {
+    "*.distcp": "a checkpoint in parts (torch.distributed.checkpoint); "
+    "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW.pt makes one file of it",
+    "*zero_pp_rank_*_model_states.pt": "a checkpoint in parts (DeepSpeed, ZeRO 3); "
+    "python zero_to_fp32.py . NEW, in the folder above, writes all of it",
+    "saved_model.pb": "TensorFlow's program; take the weights that PyTorch or safetensors wrote",
+    "*.data-?????-of-?????": "TensorFlow's checkpoint; take the weights that PyTorch or safetensors wrote",
+    "manifest.ocdbt": "a checkpoint of JAX (Orbax); restore it and write its arrays by np.savez",
+    "group1-shard*": "TensorFlow.js's; take the weights that it was made of",
 }
 SHARD = re.compile(r"-(\d+)-of-(\d+)(?=\.\w+$)")
 READ = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".ckpt")
@@ -90,6 +110,7 @@ def find_weights(path: str | Path) -> Path:
     """The file of weights, or their index, at `path`: itself, or the one in a folder of a library's."""
     path = Path(path).expanduser()
     if path.is_file():
+        check_place(path)
         return path
     if not path.is_dir():
         raise ValueError(f"expected a file of weights, got {path}, which is not there")
@@ -97,6 +118,7 @@ def find_weights(path: str | Path) -> Path:
     listed = [path / name for name in INDEXES]
     if found := next((file for file in usual + listed if file.is_file()), None):
         return found
+    check_place(path)
     files = sorted(file for file in path.iterdir() if file.suffix in READ)
     whole = {SHARD.sub("", file.name) for file in files}
     if len(whole) != 1:
@@ -105,6 +127,16 @@ def find_weights(path: str | Path) -> Path:
             f"expected one file of weights in {path}, got {names}; give its path"
         )
     return files[0]
+
+
+def check_place(path: Path) -> None:
+    """Refuse a folder, or a file in it, that another program made, by the names of files."""
+    folder, name = (path.parent, path.name) if path.is_file() else (path, "*")
+    names = [file.name for file in folder.glob(name)]
+    for sign, what in PLACES.items():
+        if fnmatch.filter(names, sign):
+            said = what.replace("FOLDER", shlex.quote(str(folder)))
+            raise ValueError(f"{path} is {said}")
 
 
 def shards_of(path: Path) -> list[Path]:
@@ -207,13 +239,14 @@ def not_weights(start: bytes) -> str:
     if start.startswith(b"\x80"):
         fix = "torch.save({k: torch.as_tensor(v) for k, v in pickle.load(open(FILE, 'rb')).items()}, NEW)"
         return f"a pickle, which can run anything as it is read; if you trust it, {fix} makes weights of it"
-    try:
-        text = start[:64].decode("ascii")
+    try:  # a letter may be cut
+        text = getincrementaldecoder("utf-8-sig")().decode(start[:64])
     except UnicodeDecodeError:
         text = "\0"
     if all(letter.isprintable() or letter.isspace() for letter in text):
         words = printable(" ".join(text.split()))[:40]
-        return f"text ({words!r} ...); fetch the file itself, where need be with your access token"
+        fix = "fetch the file itself, where need be with your access token"
+        return f"text ({words!r} ...); {fix if REFUSED.search(text) else LISTS}"
     return f"of no kind that is read, it begins with {start[:8]!r}; {LISTS}"
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from vitlib.checks import checked
+from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import FETCH, find_cifar10
 from vitlib.data.look import look as look_at
 from vitlib.data.photos import (
@@ -33,19 +34,21 @@ from vitlib.weights.files import (
     LISTS,
     READ,
     beside,
+    check_place,
     find_weights,
     not_weights,
     shards_of,
 )
 from vitlib.weights.names import ABSENT, LIBRARIES, ODD, some
 from vitlib.weights.pretrained import (
+    is_checkpoint,
     is_others,
     list_pretrained,
     load_pretrained,
     save_pretrained,
 )
 from vitworkshop.cli.pictures import load_split
-from vitworkshop.cli.weights import add_assume, assumed, described
+from vitworkshop.cli.weights import add_assume, assumed, assuming, described
 
 __all__ = ["Look", "look"]
 
@@ -55,7 +58,9 @@ _MANY = 5_000  # files and folders that are looked at further down
 _HANDED_IN = (".ipynb", ".zip")
 _LARGE = 20_000_000  # bytes of a notebook
 # what trainers keep beside weights
-_BESIDE = re.compile(r"optim|sched|scaler|rng_state|training_args|random_states")
+_BESIDE = re.compile(
+    r"optim|sched|scaler|rng_state|training_args|random_states|zero_pp_rank"
+)
 _TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
@@ -69,6 +74,11 @@ _TOLD = {
     ".csv": "a table",
 }
 _LABELS = re.compile(r"(annot|instances|coco).*\.json$|\.csv$", re.IGNORECASE)
+# of whom or when pictures are: folders of such names are seldom classes
+_WHOSE = re.compile(
+    r"(pat(ient)?|case|sub(j(ect)?)?|person|user|study|scan|visit|session|video|clip)s?[ _-]?\w?\d+",
+    re.IGNORECASE,
+)
 
 
 class Look(NamedTuple):
@@ -150,9 +160,10 @@ def look(thing: str | Path, **assume: object) -> Look:
         path = path.with_suffix(".safetensors")
     if found := _cifar10(path):
         return found
+    if found := _handed_in(path):
+        return found
     if path.exists() and is_others(path) and not _is_picture(path):
-        notebooks = _notebooks(path)
-        return _submissions(path, notebooks) if notebooks else _weights(path, assume)
+        return _weights(path, assume)
     if assume:
         raise ValueError(
             f"expected no {', '.join(assume)}: {thing} is no file of others' weights"
@@ -161,16 +172,16 @@ def look(thing: str | Path, **assume: object) -> Look:
         _model,
         _unfinished,
         _picture,
-        _handed_in,
         _pictures,
         _further_down,
+        _places,
         _card_alone,
     ]
     for kind in kinds:
         if found := kind(path):
             return found
     raise ValueError(
-        f"{thing} holds no weights, pictures, run or notebooks{_other(path)}; {LISTS}"
+        f"{thing} holds no weights, pictures, run or homework{_other(path)}; {LISTS}"
     )
 
 
@@ -180,9 +191,16 @@ def _cifar10(path: Path) -> Look | None:
         if (found := find_cifar10(place)) and path in (place, found):
             line = f"{printable(path.name)}: CIFAR-10; with VITLIB_DATA={_quoted(place)} the commands find it"
             return Look([line], f"{_RUN} data verify --root {_quoted(place)}")
-    if any(p.name == "cifar-10-batches-py" for p in (path, *class_folders(path))):
+    around = (path, path.parent, *class_folders(path))
+    if any(re.match(r"cifar-10-(batches-py|python\.)", p.name) for p in around):
         raise ValueError(f"{path} is CIFAR-10 as pickles; {FETCH} fetches what is read")
     return None
+
+
+def _places(path: Path) -> None:
+    """Refuse what other programs left in a folder or in its folders."""
+    for folder in sorted({path, *(file.parent for file in _inside(path))}):
+        check_place(folder)
 
 
 def _other(path: Path) -> str:
@@ -273,17 +291,24 @@ def _weights(path: Path, assume: dict) -> Look:
         f"{size / 1e6:.0f} MB in {len(files)} file{'s' * (len(files) > 1)}; in Python: "
         f"model, card = vl.load_pretrained({str(path)!r}{told})"
     )
-    words = "".join(f" {key}={value}" for key, value in assume.items())
-    said = f" --assume{words}" if words else ""
+    said = f" --assume {assuming(assume)}" if assume else ""
     if files[0].suffix != ".safetensors" or len(files) > 1:
         to = shlex.quote(f"{card['name']}-for-the-page")
         lines.append(
             f"for the book's page: {_RUN} look {_quoted(path)}{said} --save {to}"
         )
-    if model.cfg.in_chans != 3:  # commands take pictures of three
-        to = shlex.quote(f"{card['name']}-saved")
-        return Look(lines, f"{_RUN} look {_quoted(path)}{said} --save {to}")
+    if model.cfg.in_chans != 3:
+        return Look(lines, _in_python(path, model.cfg))
     return Look(lines, f"{_RUN} check-pretrained {_quoted(path)}{said}")
+
+
+def _in_python(path: str | Path, cfg: ViTConfig | ResNetConfig) -> str:
+    """A model called, as commands do not that take pictures of three channels."""
+    shape = ", ".join(map(str, (1, cfg.in_chans, *cfg.image_shape)))
+    opened = (
+        f"import torch, vitlib as vl; model, card = vl.load_pretrained({str(path)!r})"
+    )
+    return f"python -c {shlex.quote(f'{opened}; print(model(torch.zeros({shape})))')}"
 
 
 def _save(args: argparse.Namespace) -> list[str]:
@@ -305,7 +330,8 @@ def _save(args: argparse.Namespace) -> list[str]:
 def _model(path: Path) -> Look | None:
     """A model of the book, or of a run that has finished, by its card."""
     inside = list_pretrained(path) if path.is_dir() else []
-    if path.exists() and len(inside) != 1 and path.suffix != ".safetensors":
+    is_one = len(inside) == 1 or path.suffix == ".safetensors" or is_checkpoint(path)
+    if path.exists() and not is_one:
         return None
     model, card = load_pretrained(str(path))
     sizes = f"{model.cfg.depth} blocks, {model.cfg.image_shape[0]} x {model.cfg.image_shape[1]} pixels"
@@ -318,10 +344,17 @@ def _model(path: Path) -> Look | None:
         lines.append(
             f"{said:.2%} of the test pictures of {card.get('dataset', 'its data')}"
         )
+    elif "epochs" in card:
+        of = card["recipe"]["epochs"]
+        lines.append(
+            f"a run's checkpoint, behind {len(card['epochs'])} of {of} epochs, not tested"
+        )
     if card.get("command"):
         lines.append(f"made by: {printable(card['command'])}")
     name = _quoted(path if path.exists() else path.name)
-    if not model.cfg.num_classes:
+    if model.cfg.in_chans != 3:
+        return Look(lines, _in_python(path if path.exists() else path.name, model.cfg))
+    if model.cfg.num_classes < 2 or card.get("projects"):
         return Look(lines, f"{_RUN} finetune {name} --data drawn10")
     return Look(lines, f"{_RUN} predict {name} {_quoted(PICTURES)}")
 
@@ -403,28 +436,29 @@ def _unpacked(source: Path | io.BytesIO) -> Iterator[tuple[str, bytes]]:
 
 
 def _handed_in(path: Path) -> Look | None:
-    notebooks = _notebooks(path)
-    return _submissions(path, notebooks) if notebooks else None
-
-
-def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
     """What students handed in, by the tasks and answers that the notebooks name."""
-    found = Counter(
-        number for text in notebooks.values() for number in {*_TASK.findall(text)}
-    )
-    if not found:
+    notebooks = _notebooks(path)
+    named = {name: {*_TASK.findall(text)} for name, text in notebooks.items()}
+    found = Counter(number for numbers in named.values() for number in numbers)
+    if not found and notebooks and path.is_file():
         raise ValueError(
             f"no notebook of {len(notebooks)} in {path} names a task of a homework; {LISTS}"
         )
+    if not found:
+        return None
     (number, count), *others = found.most_common()
-    line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
-    line += "".join(f", {count} of homework {other}" for other, count in others)
+    name, lines = printable(path.name), []
+    counted = "".join(f", {count} of homework {other}" for other, count in others)
+    line = f"{name}: {count} of {len(notebooks)} notebooks are of homework {number}{counted}"
+    alone = [path / name for name in named if number in named[name]]
     if path.suffix == ".ipynb":
-        line = f"{printable(path.name)}: a notebook of homework {number}; grade takes the folder that it lies in"
-        path = path.parent
-    return Look(
-        [line], f"python -m classroom grade --homework {number} {_quoted(path)}"
-    )
+        line = f"{name}: a notebook of homework {number}"
+    elif path.is_dir() and count == 1 and alone[0].is_file():
+        path = alone[0]
+    elif count < len(notebooks):
+        lines = ["grade takes the others in, too; move them away"]
+    command = f"python -m classroom grade --homework {number} {_quoted(path)}"
+    return Look([line, *lines], command)
 
 
 def _pictures(path: Path) -> Look | None:
@@ -443,6 +477,13 @@ def _pictures(path: Path) -> Look | None:
     counted = f"{name}: {count:,} picture{'s' * (count > 1)}"
     command = f"{_RUN} predict cifar10-photo {_quoted(path)}"
     told = _labels(path, files, {file.stem for file in pictures})
+    names = {file.parent.name for file in pictures if file.parent in classes}
+    is_few = len(names) > 9 and count < 3 * len(names)
+    if len(names) > 1 and (is_few or all(map(_WHOSE.fullmatch, names))):
+        told.append(
+            f"are {some(names)} classes? To tell what all of them may have, put pictures into folders of it, as in "
+            "train/ill/1.jpg, and all of one patient, or of one film, on one side"
+        )
     if all(file.parent == path for file in pictures):
         return Look([f"{counted}, in no class's folder", *told], command)
     try:
