@@ -172,7 +172,7 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
             fix = (
                 f"load it by itself if {inside} are classes, else move their pictures up"
                 if inside
-                else f"put .jpg or .png files there, or move it out of {path}, if it is no class"
+                else "put .jpg or .png files there, or move it away, if it is no class"
             )
             raise ValueError(
                 f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". ")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
-import shlex
 import textwrap
 import warnings
 import zipfile
@@ -64,17 +62,6 @@ REFUSED = re.compile(
     r"access|credential|unauthori[sz]ed|denied|not found|forbidden|rate limit|error",
     re.IGNORECASE,
 )
-# what lies in a folder that other programs made: what it is
-PLACES = {
-    "*.distcp": "a checkpoint in parts (torch.distributed.checkpoint); "
-    "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW.pt makes one file of it",
-    "*zero_pp_rank_*_model_states.pt": "a checkpoint in parts (DeepSpeed, ZeRO 3); "
-    "python zero_to_fp32.py . NEW, in the folder above, writes all of it",
-    "saved_model.pb": "TensorFlow's program; take the weights that PyTorch or safetensors wrote",
-    "*.data-?????-of-?????": "TensorFlow's checkpoint; take the weights that PyTorch or safetensors wrote",
-    "manifest.ocdbt": "a checkpoint of JAX (Orbax); restore it and write its arrays by np.savez",
-    "group1-shard*": "TensorFlow.js's; take the weights that it was made of",
-}
 SHARD = re.compile(r"-(\d+)-of-(\d+)(?=\.\w+$)")
 READ = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".ckpt")
 
@@ -110,33 +97,20 @@ def find_weights(path: str | Path) -> Path:
     """The file of weights, or their index, at `path`: itself, or the one in a folder of a library's."""
     path = Path(path).expanduser()
     if path.is_file():
-        check_place(path)
         return path
     if not path.is_dir():
         raise ValueError(f"expected a file of weights, got {path}, which is not there")
-    usual = [path / name for name in IN_FOLDERS]
-    listed = [path / name for name in INDEXES]
-    if found := next((file for file in usual + listed if file.is_file()), None):
+    usual = [path / name for name in (*IN_FOLDERS, *INDEXES)]
+    if found := next(filter(Path.is_file, usual), None):
         return found
-    check_place(path)
     files = sorted(file for file in path.iterdir() if file.suffix in READ)
     whole = {SHARD.sub("", file.name) for file in files}
     if len(whole) != 1:
-        names = ", ".join(printable(name) for name in sorted(whole)[:4]) or "none"
+        names = printable(", ".join(sorted(whole)[:4])) or "none"
         raise ValueError(
             f"expected one file of weights in {path}, got {names}; give its path"
         )
     return files[0]
-
-
-def check_place(path: Path) -> None:
-    """Refuse a folder, or a file in it, that another program made, by the names of files."""
-    folder, name = (path.parent, path.name) if path.is_file() else (path, "*")
-    names = [file.name for file in folder.glob(name)]
-    for sign, what in PLACES.items():
-        if fnmatch.filter(names, sign):
-            said = what.replace("FOLDER", shlex.quote(str(folder)))
-            raise ValueError(f"{path} is {said}")
 
 
 def shards_of(path: Path) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import textwrap
 from dataclasses import asdict
@@ -137,15 +138,13 @@ def _saved(name: str, folder: Path) -> tuple[dict, dict[str, Tensor]]:
 def _in_run(path: Path) -> tuple[dict, dict[str, Tensor]]:
     """Of a run's checkpoint, its log, which is a card but for the final numbers; its weights, averaged if they are."""
     run = read_weights(path)
-    state = (run["ema"] or run)["model"]
-    # one that predicts masked patches has more
-    inner = {
-        k.removeprefix("encoder."): v
-        for k, v in state.items()
-        if k.startswith("encoder.")
+    state = {
+        key.removeprefix("encoder."): value
+        for key, value in (run["ema"] or run)["model"].items()
+        if not key.startswith("predict.")  # what masked patches show
     }
     kind = "resnet" if "widths" in run["log"]["config"] else "vit"
-    return {**run["log"], "kind": kind}, inner or state
+    return {**run["log"], "kind": kind}, state
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -178,11 +177,14 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
     model, what, found = open_vit(path, **assume)
     left = list(found.beside)
     if not what.config.num_classes:
-        left += [name for name in found.state if HEAD.match(name)]
-        left += [name for name in found.state if name.startswith("pre_logits.")]
+        own = re.compile(rf"{HEAD.pattern}|pre_logits\.")
+        left += filter(own.match, found.state)
     file = find_weights(path)
     is_usual = file.name.removesuffix(INDEX) in IN_FOLDERS
-    name = _called(file) if is_usual else file.name.partition(".")[0]
+    name = file.name.partition(".")[0]
+    if is_usual:  # as its folder, not where links lead; in Hugging Face's cache as the model there
+        place = os.path.abspath(file.parent)
+        name = re.sub(r".*models--(.*--)?([^/\\]+)[/\\].*|.*[/\\]", r"\2", place)
     card = {
         "name": printable(name),
         "config": asdict(what.config),
@@ -197,13 +199,6 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
         "ignored": some(left) if left else "",
     }
     return model, card | ({"classes": what.classes} if what.classes else {})
-
-
-def _called(file: Path) -> str:
-    """What a file with a usual name is called: as its folder, or as Hugging Face's cache names the model."""
-    folders = Path(os.path.abspath(file)).parts[:-1]  # links lead to a folder of blobs
-    cached = [name for name in folders if name.startswith("models--")]
-    return cached[-1].rpartition("--")[2] if cached else folders[-1]
 
 
 def _taken(found: Weights) -> str:

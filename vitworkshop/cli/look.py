@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import io
 import re
 import shlex
@@ -34,7 +35,6 @@ from vitlib.weights.files import (
     LISTS,
     READ,
     beside,
-    check_place,
     find_weights,
     not_weights,
     shards_of,
@@ -74,6 +74,17 @@ _TOLD = {
     ".csv": "a table",
 }
 _LABELS = re.compile(r"(annot|instances|coco).*\.json$|\.csv$", re.IGNORECASE)
+# what lies in a folder that other programs made: what it is
+_PLACES = {
+    "*.distcp": "a checkpoint in parts (torch.distributed.checkpoint); "
+    "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW.pt makes one file of it",
+    "*zero_pp_rank_*_model_states.pt": "a checkpoint in parts (DeepSpeed, ZeRO 3); "
+    "python zero_to_fp32.py . NEW, in the folder above, writes all of it",
+    "saved_model.pb": "TensorFlow's program; take the weights that PyTorch or safetensors wrote",
+    "*.data-?????-of-?????": "TensorFlow's checkpoint; take the weights that PyTorch or safetensors wrote",
+    "manifest.ocdbt": "a checkpoint of JAX (Orbax); restore it and write its arrays by np.savez",
+    "group1-shard*": "TensorFlow.js's; take the weights that it was made of",
+}
 # of whom or when pictures are: folders of such names are seldom classes
 _WHOSE = re.compile(
     r"(pat(ient)?|case|sub(j(ect)?)?|person|user|study|scan|visit|session|video|clip)s?[ _-]?\w?\d+",
@@ -162,6 +173,8 @@ def look(thing: str | Path, **assume: object) -> Look:
         return found
     if found := _handed_in(path):
         return found
+    if not any((path / name).is_file() for name in IN_FOLDERS):
+        _check_place(path)
     if path.exists() and is_others(path) and not _is_picture(path):
         return _weights(path, assume)
     if assume:
@@ -198,9 +211,19 @@ def _cifar10(path: Path) -> Look | None:
 
 
 def _places(path: Path) -> None:
-    """Refuse what other programs left in a folder or in its folders."""
-    for folder in sorted({path, *(file.parent for file in _inside(path))}):
-        check_place(folder)
+    """Refuse what other programs left in a folder's folders."""
+    for folder in sorted({file.parent for file in _inside(path)}):
+        _check_place(folder)
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a folder, or a file in it, that another program made, by the names of files."""
+    folder, name = (path.parent, path.name) if path.is_file() else (path, "*")
+    names = [file.name for file in folder.glob(name)]
+    for sign, what in _PLACES.items():
+        if fnmatch.filter(names, sign):
+            said = what.replace("FOLDER", shlex.quote(str(folder)))
+            raise ValueError(f"{path} is {said}")
 
 
 def _other(path: Path) -> str:
