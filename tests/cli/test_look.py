@@ -309,7 +309,7 @@ def test_a_model_of_the_book_and_a_run_are_told_by_their_cards(capsys):
     log = {"epochs": [{}], "recipe": {"epochs": 3}, "command": "python -m vitlib data"}
     Path("half/log.json").write_text(json.dumps(log))
     state = vl.VisionTransformer(vl.ViTConfig(**SIZES)).state_dict()
-    torch.save({"model": state}, "half/checkpoint.pt")
+    torch.save({"identity": {"recipe": {}}, "model": state}, "half/checkpoint.pt")
     with pytest.raises(ValueError, match="a run writes it when it has finished"):
         vl.load_pretrained("half")
     seen = vl.look("half")
@@ -723,8 +723,17 @@ def test_a_program_a_checkpoint_and_a_pipe(capsys):
         vl.look("pipe")
     Path("run").mkdir()
     Path("run/log.json").write_text(json.dumps({"epochs": [], "recipe": {}}))
+    torch.save({"identity": {"recipe": {}}}, "run/checkpoint.pt")
+    for name in ("checkpoint.pt", "log.json"):
+        assert "has not finished" in str(vl.look(f"run/{name}"))
+    # another trainer's have the same names
     torch.save({"model": plain()}, "run/checkpoint.pt")
-    assert "has not finished" in str(vl.look("run/checkpoint.pt"))
+    Path("run/log.json").write_text(json.dumps({"loss": [1]}))
+    for thing in ("run", "run/checkpoint.pt"):
+        assert "5 classes" in str(vl.look(thing))
+    Path("run/checkpoint.pt").unlink()
+    with pytest.raises(ValueError, match="run holds no weights"):
+        vl.look("run")
 
 
 @pytest.mark.errors
@@ -822,7 +831,7 @@ def test_a_folder_of_what_is_not_read_says_what_it_is():
     Path("set/data").mkdir(parents=True)
     Path("set/README.md").write_text("a data set")
     Path("set/data/0.parquet").write_bytes(b"PAR1\0\xff")
-    with pytest.raises(ValueError, match="notebooks: data/0.parquet is a table"):
+    with pytest.raises(ValueError, match="homework: data/0.parquet is a table"):
         vl.look("set")
 
 
@@ -856,7 +865,7 @@ def test_a_runs_checkpoint_is_told_by_its_own_recipe_wherever_it_lies(kind, caps
     more: dict = {"ema_decay": 0.5} if kind == "averaged" else {}
     if kind == "masked":
         cfg = vl.ViTConfig(**fields | {"num_classes": 0, "mask_token": True})
-        more = {"objective": "masked"}
+        more = {"objective": "masked-mean"}
     if kind == "resnet":
         cfg = vl.ResNetConfig(num_classes=5, widths=(16, 32), depths=(1, 1))
     recipe = vl.Recipe("mine", cfg, epochs=1, batch_size=8, **more)
@@ -974,3 +983,14 @@ def test_one_homework_among_other_things_is_graded_alone():
     assert "5 classes" in str(vl.look("in"))  # notebooks of no homework
     with pytest.raises(ValueError, match="no notebook of 1 in in/a.ipynb names a task"):
         vl.look("in/a.ipynb")
+
+
+@pytest.mark.errors
+def test_a_folder_whose_pictures_are_of_no_kind_that_is_read():
+    Path("in").mkdir()
+    for i in range(2):
+        Path(f"in/{i}.heic").write_bytes(b"\0\0\0\x18ftypheic" + b"\1" * 50)
+    with pytest.raises(ValueError, match="in/0.heic is HEIC, AVIF or a film"):
+        vl.look("in")
+    picture(Path("in/2.png"), 1)
+    works(vl.look("in").command)

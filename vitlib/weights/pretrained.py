@@ -158,13 +158,12 @@ def is_checkpoint(path: Path) -> bool:
 
 def is_others(path: Path) -> bool:
     """Whether weights lie there, as a file or in a folder, that have no card and are no run's."""
-    if (path / "log.json").is_file() or is_checkpoint(path):
-        return False
     if path.is_dir():
         known = any((path / f"{name}.json").is_file() for name in list_pretrained(path))
         named = any((path / name).is_file() for name in (*IN_FOLDERS, *INDEXES))
         return named or not known and _has_weights(path)
-    return path.is_file() and not path.with_suffix(".json").is_file()
+    is_carded = path.with_suffix(".json").is_file() or is_checkpoint(path)
+    return path.is_file() and not is_carded
 
 
 def _has_weights(folder: Path) -> bool:

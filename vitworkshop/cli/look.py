@@ -160,7 +160,10 @@ def look(thing: str | Path, **assume: object) -> Look:
     Source: chapter 16.
     """
     path = Path(thing).expanduser()
-    if path.name == "checkpoint.pt" and (path.parent / "log.json").is_file():
+    is_runs = (
+        path.name == "log.json" or path.name == "checkpoint.pt" and is_checkpoint(path)
+    )
+    if is_runs and (path.parent / "log.json").is_file() and not is_others(path.parent):
         path = path.parent
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{thing} is no file and no folder; {LISTS}")
@@ -251,7 +254,7 @@ def _further_down(path: Path) -> Look | None:
     found = {
         "weights": [file.parent for file in files if file.name in IN_FOLDERS]
         or [file for file in files if _holds_weights(file)],
-        "a run": [file.parent for file in files if file.name == "log.json"],
+        "a run": [p.parent for p in files if p.name == "log.json" and p.parent != path],
         "pictures": [  # as in data/train/cat/1.jpg
             file.parents[2]
             for file in files
@@ -387,22 +390,27 @@ def _unfinished(path: Path) -> Look | None:
     if not (path / "log.json").is_file():
         return None
     log = read_json(path / "log.json", "take the checkpoint's run, or start it anew")
-    done, recipe = len(log.get("epochs", [])), log.get("recipe", {})
+    if "recipe" not in log:  # another trainer's
+        return None
+    done, recipe = len(log.get("epochs", [])), log["recipe"]
     line = f"{printable(path.name)}: a run that has not finished, {done} of {recipe.get('epochs', '?')} epochs"
     command = log.get("command") or f"{_RUN} train --help"
     return Look([line, "the same command goes on where it was"], printable(command))
 
 
-def _is_picture(path: Path) -> bool:
-    if not path.is_file():
-        return False
+def _opens(path: Path) -> bool:
+    """Whether a file begins as a picture that is read."""
     with open(path, "rb") as file:
         start = io.BytesIO(file.read(4096))
     try:
         with Image.open(start, formats=FORMATS):
             return True
     except Exception:  # what decoders say of bytes that are no picture
-        return bool(_PICTURE.search(path.name))
+        return False
+
+
+def _is_picture(path: Path) -> bool:
+    return path.is_file() and (bool(_PICTURE.search(path.name)) or _opens(path))
 
 
 def _picture(path: Path) -> Look | None:
@@ -496,6 +504,8 @@ def _pictures(path: Path) -> Look | None:
     ]
     if not pictures:
         return None
+    if not any(map(_opens, pictures)):
+        load_image(pictures[0])  # says why not
     name, count = printable(path.name), len(pictures)
     counted = f"{name}: {count:,} picture{'s' * (count > 1)}"
     command = f"{_RUN} predict cifar10-photo {_quoted(path)}"
