@@ -879,6 +879,8 @@ def test_a_runs_checkpoint_is_told_by_its_own_recipe_wherever_it_lies(kind, caps
     assert all(torch.equal(own[key], v) for key, v in opened.state_dict().items())
     seen = vl.look("best.pth")
     assert "of this book's kind" in seen.lines[0] and "1 of 1 epochs" in str(seen)
+    if kind == "averaged":  # not as a stranger's
+        assert "vitGiven" not in vl.explore("best.pth", kind="way")._repr_html_()
     if kind != "masked":  # whose data would have to be drawn
         works(seen.command)
     Path("alone").mkdir()
