@@ -73,22 +73,12 @@ CALLS: dict[str, dict[str, Any]] = {
     ),
     "build_optimizer": dict(model=MODEL, recipe=TRAIN),
     "architecture": dict(cfg=replace(CFG, img_size=16), image=torch.rand(3, 16, 16)),
-    "attention_grid": dict(image=IMAGES[0], maps=MAPS[:, 0]),
     "attention_overlay": dict(image=IMAGES[0], weights=SCORES[:1]),
     "confusion_matrix": dict(labels=LABELS, preds=LABELS, classes=["a", "b", "c"]),
     "curve_panels": dict(
         panels={"a": {"b": ([1, 2], [0.1, 0.2])}}, xlabel="x", ylabel="y"
     ),
     "heat_maps": dict(maps=SCORES[None]),
-    "learning_curves": dict(
-        results={
-            "a": {
-                "epochs": [
-                    {"epoch": 1, "train_loss": 1.0, "train_accuracy": 0.5, "lr": 0.1}
-                ]
-            }
-        }
-    ),
     "number_grid": dict(
         image=NUMBERS, tokens=vl.patchify(NUMBERS[None, None], 2)[0], patch_size=2
     ),
@@ -167,7 +157,7 @@ UNBOUNDED = {
         "integrated_gradients",
     }
     | {"occlusion", "patch_scores"},
-    "gamma": {"attention_grid", "attention_overlay"},
+    "gamma": {"attention_overlay"},
     "floor": {"attention_overlay"},
     **dict.fromkeys(("mean", "std"), {"normalize", "denormalize"}),
     **dict.fromkeys(("first", "last"), {"show_tokens"}),
@@ -292,7 +282,7 @@ def is_checked(function: Any) -> bool:
 def test_every_public_function_is_checked_and_called_here():
     found = {name for name in NAMES if is_checked(function_of(name))}
     found |= CONFIGS
-    data_only = {"Dataset"} | {"table", "use_style"}
+    data_only = {"Dataset"} | {"table"}
     assert set(NAMES) - found == BY_HAND | data_only
     assert found - CALLS.keys() == OF_FILES
 
