@@ -191,10 +191,6 @@ def test_the_resnets_defaults_and_what_follows_from_them():
             r"multiples of 4 \* num_groups = 16, got 100; try 112",
         ),
         (dict(num_groups=32), r"multiples of 4 \* num_groups = 128, got 64; try 128"),
-        (
-            dict(stem_stride=3),
-            "stem_stride must be 1, 2 or 4, got 3; 4 is for large images",
-        ),
     ],
 )
 def test_bad_fields_of_a_resnet_are_named(fields, message):

@@ -215,8 +215,8 @@ class ViTConfig:
 class ResNetConfig:
     """Everything that decides the shape of a `ResNet`; the defaults suit CIFAR-10.
 
-    The paper's R50x1 has img_size 224, num_classes 1000, widths (256, 512, 1024, 2048), depths (3, 4, 6, 3),
-    stem_stride 4 and num_groups 32.
+    The stem is a 3x3 convolution of stride 2. The paper's R50x1 has widths (256, 512, 1024, 2048), depths (3, 4, 6, 3),
+    num_groups 32 and, for large images, another stem: a 7x7 convolution with a max-pool.
 
     Args:
         img_size: Side in pixels, or (height, width), of the images it is trained on; the model takes any.
@@ -224,7 +224,6 @@ class ResNetConfig:
         num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
         widths: Channels of each stage. Inside a block, and after the stem, there are a quarter as many.
         depths: Blocks of each stage; every stage but the first halves the image.
-        stem_stride: 1 or 2, of a 3x3 convolution; 4 is BiT's 7x7 convolution with a max-pool, for large images.
         num_groups: Groups of channels that are normalised together; of one channel each, they lose its brightness.
 
     Raises:
@@ -238,7 +237,6 @@ class ResNetConfig:
     num_classes: Classes = 10
     widths: tuple[int, ...] | list[int] = (64, 128, 256)
     depths: tuple[int, ...] | list[int] = (1, 1, 3)
-    stem_stride: int = 2
     num_groups: Count = 4
 
     def __post_init__(self) -> None:
@@ -247,11 +245,6 @@ class ResNetConfig:
                 object.__setattr__(self, name, tuple(getattr(self, name)))
         check_fields(self)
         check_stages(self.widths, self.depths, 4 * self.num_groups)
-        if self.stem_stride not in (1, 2, 4):
-            fix = "4 is for large images"
-            raise ValueError(
-                f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; {fix}"
-            )
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -272,6 +265,7 @@ class ResNetConfig:
 # fields that a class had, and the one value that they have in every file
 GONE = {
     "ViTConfig": {"pos_at": "stem", "attn_drop_rate": 0.0},
+    "ResNetConfig": {"stem_stride": 2},
     "Recipe": {"erasing": 0.0, "compile": False},
 }
 #: The kinds of models by name, "vit" and "resnet", and their configs. Source: chapter 11.

@@ -126,13 +126,12 @@ def test_grey_is_painted_on_the_image(model, images):
     same(vl.answer_with(model, images, kept, "grey"), model(painted))
 
 
-@pytest.mark.parametrize("erase", ["remove", "grey"])
-def test_occlusion_asks_for_each_patch(model, images, erase):
-    found = vl.occlusion(model, images, TARGET, erase)
+def test_occlusion_asks_for_each_patch(model, images):
+    found = vl.occlusion(model, images, TARGET)
     assert found.shape == (3, 6)
     for n in range(6):
         kept = torch.tensor([[k for k in range(6) if k != n]]).expand(3, -1)
-        falls = model(images) - vl.answer_with(model, images, kept, erase)
+        falls = model(images) - vl.answer_with(model, images, kept)
         same(found[:, n], falls[range(3), TARGET])
 
 
@@ -241,9 +240,6 @@ def test_baselines_know_nothing_of_the_model():
     )
     again = vl.patch_scores("random", tiny_model("avg"), images)
     assert torch.equal(scores["random"], again)
-    assert not torch.equal(
-        again, vl.patch_scores("random", tiny_model(), images, seed=1)
-    )
 
 
 # Bad input

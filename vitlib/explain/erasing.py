@@ -75,7 +75,6 @@ def occlusion(
     model: VisionTransformer,
     images: Images,
     target: Target = None,
-    erase: str = "remove",
 ) -> Float[Tensor, "B N"]:
     """How much a class's logit falls when a patch of normalised images is taken away, for each: N + 1 forward passes.
 
@@ -83,7 +82,6 @@ def occlusion(
         model: In evaluation mode.
         images: (B, C, H, W), normalised.
         target: One class for all images, one for each, or None for the predicted ones.
-        erase: As for `answer_with`.
 
     Returns:
         (B, N), patches row after row; above 0 where the patch speaks for the class.
@@ -100,7 +98,7 @@ def occlusion(
     for n in range(len(places)):
         kept = places[places != n].expand(len(images), -1)
         falls.append(
-            (logits - answer_with(model, images, kept, erase)).gather(1, classes)[:, 0]
+            (logits - answer_with(model, images, kept)).gather(1, classes)[:, 0]
         )
     return torch.stack(falls, dim=1)
 

@@ -199,10 +199,6 @@ def _score(model: VisionTransformer, logits: Tensor, target: Target) -> Tensor:
 def evaluated(model: VisionTransformer) -> Iterator[None]:
     """In evaluation mode, with gradients; afterwards as it was."""
     modes = {module: module.training for module in model.modules()}
-    if any(weight.is_inference() for weight in model.parameters()):
-        raise ValueError(
-            "expected weights with gradients, got some made in inference_mode; make it outside"
-        )
     try:
         with torch.inference_mode(False), torch.enable_grad():
             model.eval()

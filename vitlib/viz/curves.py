@@ -35,7 +35,6 @@ def plot_lines(
     xlabel: str,
     ylabel: str,
     *,
-    title: str = "",
     logx: bool = False,
     logy: bool = False,
     labels: Literal["direct", "legend", "none"] = "direct",
@@ -47,7 +46,6 @@ def plot_lines(
         series: Name -> y, or (x, y), or (x, y, spread) for a band of y +- spread; at most 7 names.
         xlabel: What x is, with its unit.
         ylabel: What y is, with its unit.
-        title: One line above.
         logx: Whether x is logarithmic.
         logy: Whether y is logarithmic.
         labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
@@ -60,7 +58,6 @@ def plot_lines(
     ax = fig.add_subplot(
         xscale="log" if logx else "linear", yscale="log" if logy else "linear"
     )
-    ax.set_title(title, loc="left", weight="bold", pad=26)
     _name_axes(ax, xlabel, ylabel)
     for i, (name, (x, y, *spread)) in enumerate(curves.items()):
         _draw_curve(ax, i, x, y, label=name, linestyle=LINESTYLES[i])
