@@ -9,7 +9,6 @@ import torch
 
 import vitlib as vl
 from vitlib.config import CHOICES
-from vitlib.model.attention import ATTENTIONS
 from vitlib.model.encoder import ACTIVATIONS, BLOCKS
 from vitlib.model.patches import PATCH_EMBEDS
 from vitlib.model.posembed import POS_EMBEDS
@@ -156,10 +155,6 @@ def test_presets_are_table_1(name):
             dict(patch_drop_rate=0.5, pos_embed="relative"),
             "patch_drop_rate 0.5 needs positions that are added once",
         ),
-        (
-            dict(patch_drop_rate=0.5, attention="axial"),
-            "patch_drop_rate 0.5 needs positions that are added once",
-        ),
     ],
 )
 def test_bad_fields_are_named(fields, message):
@@ -212,7 +207,6 @@ def test_unknown_preset_lists_the_known():
         ("pos_embed", POS_EMBEDS),
         ("norm_order", BLOCKS),
         ("act", ACTIVATIONS),
-        ("attention", ATTENTIONS),
     ],
 )
 def test_every_word_has_its_class(field, classes):
@@ -227,7 +221,6 @@ def test_every_word_makes_a_model_of_its_own():
         "act",
         "head",
         "global_pool",
-        "attention",
         "mlp",
     }
     assert set(CHOICES) == known

@@ -14,7 +14,6 @@ import vitlib as vl
 from vitlib import tensors
 from vitlib.evidence import RESULTS
 from vitlib.files import lock, read_json, write_atomic
-from vitlib.model.attention import AxialAttention
 from vitlib.model.encoder import DropPath, LayerScale, PostNormBlock
 from vitlib.model.patches import PATCH_EMBEDS
 from vitlib.train.augment import cutmix, mixup
@@ -47,7 +46,6 @@ LAYERS = {
     **{name: make(4, 3, 12) for name, make in PATCH_EMBEDS.items()},
     "model": MODEL,
     "attention": vl.Attention(12, 2),
-    "axial": AxialAttention(12, 2, grid=(2, 2), axis="row"),
     "post-norm": PostNormBlock(12, 2, 24),
 }
 OF_IMAGES = (*PATCH_EMBEDS, "model")

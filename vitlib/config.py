@@ -39,7 +39,7 @@ class ViTConfig:
         in_chans: Channels C of the image.
         num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
         embed_dim: Width D of every token.
-        depth: Number of encoder blocks L; axial ones are pairs, of a block for the rows and one for the columns.
+        depth: Number of encoder blocks L.
         num_heads: Attention heads h; must divide D.
         mlp_ratio: Hidden width of the MLP over D.
         qkv_bias: Whether the query, key and value projections have a bias.
@@ -57,7 +57,6 @@ class ViTConfig:
         act: "gelu" (exact), "gelu_tanh" (Flax's form), "quick_gelu" (CLIP's), "silu" or "relu".
         init_std: Standard deviation of the blocks' matrices before training.
         mask_token: Whether there is a learned token, which `MaskedPatchModel` puts for masked patches.
-        attention: "full", or "axial": along the rows, then along the columns; see `vitlib.model.attention`.
         class_token: Whether there is a CLS token; without one the head reads the patches.
         reg_tokens: Registers, learned tokens behind the patches that have no place and that, in most models, no head
             reads.
@@ -96,7 +95,6 @@ class ViTConfig:
     act: Literal["gelu", "gelu_tanh", "quick_gelu", "silu", "relu"] = "gelu"
     init_std: NonNegative = 0.02
     mask_token: bool = False
-    attention: Literal["full", "axial"] = "full"
     class_token: bool = True
     reg_tokens: Natural = 0
     pre_norm: bool = False
@@ -126,12 +124,10 @@ class ViTConfig:
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
         self._check_tokens()
-        can_lack_one = self.adds_positions_once and self.attention == "full"
-        if self.patch_drop_rate and not can_lack_one:
-            needs = "positions that are added once, and full attention"
-            fix = 'take 0, or pos_embed "learned" and attention "full"'
+        if self.patch_drop_rate and not self.adds_positions_once:
+            fix = 'take 0, or pos_embed "learned"'
             raise ValueError(
-                f"patch_drop_rate {self.patch_drop_rate} needs {needs}; {fix}"
+                f"patch_drop_rate {self.patch_drop_rate} needs positions that are added once; {fix}"
             )
 
     def _check_tokens(self) -> None:
@@ -144,13 +140,11 @@ class ViTConfig:
                 'global_pool "token_reg" reads a register, got reg_tokens 0; take 1'
             )
         usual = self.class_token and not self.reg_tokens
-        if usual or (
-            self.pos_embed not in ("relative", "learned2d") and self.attention == "full"
-        ):
-            return
-        wanted = "full attention, and positions other than relative or learned2d"
-        got = f"pos_embed {self.pos_embed!r}, attention {self.attention!r}"
-        raise ValueError(f"registers, or no CLS token, need {wanted}, got {got}")
+        if not usual and self.pos_embed in ("relative", "learned2d"):
+            wanted = "positions other than relative or learned2d"
+            raise ValueError(
+                f"registers, or no CLS token, need {wanted}, got pos_embed {self.pos_embed!r}"
+            )
 
     @property
     def turns(self) -> bool:
@@ -264,7 +258,7 @@ class ResNetConfig:
 
 # fields that a class had, and the one value that they have in every file
 GONE = {
-    "ViTConfig": {"pos_at": "stem", "attn_drop_rate": 0.0},
+    "ViTConfig": {"pos_at": "stem", "attn_drop_rate": 0.0, "attention": "full"},
     "ResNetConfig": {"stem_stride": 2},
     "Recipe": {"erasing": 0.0, "compile": False},
 }

@@ -268,7 +268,7 @@ FLAT = torch.zeros(3, 6)
             {},
         ),
         (vl.occlusion, "erase by grey", {"pos_embed": "relative"}),
-        (vl.attention_relevance, "full attention", {"attention": "axial"}),
+        (vl.attention_relevance, "reads CLS or the mean", {"global_pool": "map"}),
         (vl.logit_lens, "pre-norm model with a head", {"norm_order": "post"}),
         (
             lambda m, x: vl.intervene(m, x, order=[0, 1]),
@@ -283,7 +283,7 @@ FLAT = torch.zeros(3, 6)
         (vl.intervene, "table of positions", {"pos_embed": "relative"}),
         (
             vl.trace,
-            "cut by one matrix, and full attention, got patch_embed='stem'",
+            "cut by one matrix, got patch_embed='stem'",
             {"patch_embed": "stem"},
         ),
     ],
