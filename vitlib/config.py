@@ -221,7 +221,7 @@ class ResNetConfig:
         num_groups: Groups of channels that are normalised together; of one channel each, they lose its brightness.
 
     Raises:
-        ValueError: If a value is out of range or the groups do not divide the channels.
+        ValueError: If a value is out of range.
 
     Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
     """
@@ -238,7 +238,7 @@ class ResNetConfig:
             if isinstance(getattr(self, name), list):  # a config read back from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))
         check_fields(self)
-        check_stages(self.widths, self.depths, 4 * self.num_groups)
+        check_stages(self.widths, self.depths)
 
     @property
     def image_shape(self) -> tuple[int, int]:

@@ -171,8 +171,7 @@ def patch_colours(
     check_unit(images)
     check_divides(patch_size, *images.shape[2:])
     pixels = (images * 255).round().clamp(0, 255)  # bytes again, whose sums are exact
-    grid = [length // patch_size for length in images.shape[2:]]
-    means = F.adaptive_avg_pool2d(pixels, grid)  # (B, C, rows, cols)
+    means = F.avg_pool2d(pixels, patch_size)  # (B, C, rows, cols)
     colours = torch.zeros_like(means[:, :1], dtype=torch.int64)
     for channel in (means * LEVELS / 256).long().split(1, dim=1):
         colours = LEVELS * colours + channel

@@ -259,7 +259,9 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
     # the same scale for every table, so that figures compare
     ax.imshow(whole.numpy(), cmap="cividis", vmin=-1, vmax=1)
     for axis, n in ((ax.xaxis, cols), (ax.yaxis, rows)):
-        axis.set_ticks([i * (n + gap) + (n - 1) / 2 for i in range(n)], range(n))
+        axis.set_ticks(
+            [i * (n + gap) + (n - 1) / 2 for i in range(n)], map(str, range(n))
+        )
     ax.grid(False)
     ax.spines[:].set_visible(False)
     _colorbar(fig, [ax], "cosine similarity", shrink=0.7, aspect=25)
