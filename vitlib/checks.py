@@ -56,15 +56,6 @@ def check_classes(name: str, number: object) -> None:
     """Refuse a number of classes that is no whole number, 0 or more."""
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise ValueError(f"{name} must be 0 (no head) or more, got {number!r}")
-    check_memory(name, number)
-
-
-def check_memory(name: str, number: object) -> None:
-    """Refuse a `number` of things that no memory holds."""
-    if isinstance(number, int) and number >= 2**31:
-        raise ValueError(
-            f"{name} must be below {2**31}, got {number:.6g}; no memory holds so many"
-        )
 
 
 def check_below(name: str, value: Any, below: int | float = 1) -> None:
@@ -117,8 +108,8 @@ def check_heads(embed_dim: int, num_heads: int) -> None:
         )
 
 
-def check_stages(widths: Any, depths: Any, unit: int) -> None:
-    """Refuse stages that have no width or no depth, or a width that is no multiple of `unit`."""
+def check_stages(widths: Any, depths: Any) -> None:
+    """Refuse stages that have no width or no depth."""
     whole = all(
         isinstance(sizes, tuple) and all(map(is_count, sizes))
         for sizes in (widths, depths)
@@ -127,11 +118,6 @@ def check_stages(widths: Any, depths: Any, unit: int) -> None:
         got = f"{widths} and {depths}"
         raise ValueError(
             f"widths and depths must be positive integers, one of each for a stage, got {got}"
-        )
-    if odd := [width for width in widths if width % unit]:
-        fix = f"try {-(-odd[0] // unit) * unit}"
-        raise ValueError(
-            f"widths must be multiples of 4 * num_groups = {unit}, got {odd[0]}; {fix}"
         )
 
 
@@ -197,7 +183,7 @@ def check_name(what: str, name: object, fix: str) -> None:
 # --- what stands at a parameter ---------------------------------------------------------------------------------
 
 
-Count = Annotated[int, Gt(0), check_memory]
+Count = Annotated[int, Gt(0)]
 Natural = Annotated[int, Ge(0)]
 Classes = Annotated[int, check_classes]  # a function refuses in words of its own
 Images = Annotated[Float[Tensor, "B C H W"], check_numbers]  # normalised

@@ -39,7 +39,7 @@ class ViTConfig:
         in_chans: Channels C of the image.
         num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
         embed_dim: Width D of every token.
-        depth: Number of encoder blocks L; axial ones are pairs, of a block for the rows and one for the columns.
+        depth: Number of encoder blocks L.
         num_heads: Attention heads h; must divide D.
         mlp_ratio: Hidden width of the MLP over D.
         qkv_bias: Whether the query, key and value projections have a bias.
@@ -57,7 +57,6 @@ class ViTConfig:
         act: "gelu" (exact), "gelu_tanh" (Flax's form), "quick_gelu" (CLIP's), "silu" or "relu".
         init_std: Standard deviation of the blocks' matrices before training.
         mask_token: Whether there is a learned token, which `MaskedPatchModel` puts for masked patches.
-        attention: "full", or "axial": along the rows, then along the columns; see `vitlib.model.attention`.
         class_token: Whether there is a CLS token; without one the head reads the patches.
         reg_tokens: Registers, learned tokens behind the patches that have no place and that, in most models, no head
             reads.
@@ -96,7 +95,6 @@ class ViTConfig:
     act: Literal["gelu", "gelu_tanh", "quick_gelu", "silu", "relu"] = "gelu"
     init_std: NonNegative = 0.02
     mask_token: bool = False
-    attention: Literal["full", "axial"] = "full"
     class_token: bool = True
     reg_tokens: Natural = 0
     pre_norm: bool = False
@@ -126,12 +124,10 @@ class ViTConfig:
         if self.patch_embed in ("stem", "hybrid"):
             check_halvings(self.patch_size)
         self._check_tokens()
-        can_lack_one = self.adds_positions_once and self.attention == "full"
-        if self.patch_drop_rate and not can_lack_one:
-            needs = "positions that are added once, and full attention"
-            fix = 'take 0, or pos_embed "learned" and attention "full"'
+        if self.patch_drop_rate and not self.adds_positions_once:
+            fix = 'take 0, or pos_embed "learned"'
             raise ValueError(
-                f"patch_drop_rate {self.patch_drop_rate} needs {needs}; {fix}"
+                f"patch_drop_rate {self.patch_drop_rate} needs positions that are added once; {fix}"
             )
 
     def _check_tokens(self) -> None:
@@ -144,13 +140,11 @@ class ViTConfig:
                 'global_pool "token_reg" reads a register, got reg_tokens 0; take 1'
             )
         usual = self.class_token and not self.reg_tokens
-        if usual or (
-            self.pos_embed not in ("relative", "learned2d") and self.attention == "full"
-        ):
-            return
-        wanted = "full attention, and positions other than relative or learned2d"
-        got = f"pos_embed {self.pos_embed!r}, attention {self.attention!r}"
-        raise ValueError(f"registers, or no CLS token, need {wanted}, got {got}")
+        if not usual and self.pos_embed in ("relative", "learned2d"):
+            wanted = "positions other than relative or learned2d"
+            raise ValueError(
+                f"registers, or no CLS token, need {wanted}, got pos_embed {self.pos_embed!r}"
+            )
 
     @property
     def turns(self) -> bool:
@@ -215,8 +209,8 @@ class ViTConfig:
 class ResNetConfig:
     """Everything that decides the shape of a `ResNet`; the defaults suit CIFAR-10.
 
-    The paper's R50x1 has img_size 224, num_classes 1000, widths (256, 512, 1024, 2048), depths (3, 4, 6, 3),
-    stem_stride 4 and num_groups 32.
+    The stem is a 3x3 convolution of stride 2. The paper's R50x1 has widths (256, 512, 1024, 2048), depths (3, 4, 6, 3),
+    num_groups 32 and, for large images, another stem: a 7x7 convolution with a max-pool.
 
     Args:
         img_size: Side in pixels, or (height, width), of the images it is trained on; the model takes any.
@@ -224,11 +218,10 @@ class ResNetConfig:
         num_classes: Outputs K of the head; 0 leaves the head out and the model returns D features.
         widths: Channels of each stage. Inside a block, and after the stem, there are a quarter as many.
         depths: Blocks of each stage; every stage but the first halves the image.
-        stem_stride: 1 or 2, of a 3x3 convolution; 4 is BiT's 7x7 convolution with a max-pool, for large images.
         num_groups: Groups of channels that are normalised together; of one channel each, they lose its brightness.
 
     Raises:
-        ValueError: If a value is out of range or the groups do not divide the channels.
+        ValueError: If a value is out of range.
 
     Source: Section 4.1, "ResNet (BiT)"; Kolesnikov et al. 2020 (arXiv 1912.11370); chapter 11.
     """
@@ -238,7 +231,6 @@ class ResNetConfig:
     num_classes: Classes = 10
     widths: tuple[int, ...] | list[int] = (64, 128, 256)
     depths: tuple[int, ...] | list[int] = (1, 1, 3)
-    stem_stride: int = 2
     num_groups: Count = 4
 
     def __post_init__(self) -> None:
@@ -246,12 +238,7 @@ class ResNetConfig:
             if isinstance(getattr(self, name), list):  # a config read back from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))
         check_fields(self)
-        check_stages(self.widths, self.depths, 4 * self.num_groups)
-        if self.stem_stride not in (1, 2, 4):
-            fix = "4 is for large images"
-            raise ValueError(
-                f"stem_stride must be 1, 2 or 4, got {self.stem_stride!r}; {fix}"
-            )
+        check_stages(self.widths, self.depths)
 
     @property
     def image_shape(self) -> tuple[int, int]:
@@ -271,7 +258,8 @@ class ResNetConfig:
 
 # fields that a class had, and the one value that they have in every file
 GONE = {
-    "ViTConfig": {"pos_at": "stem", "attn_drop_rate": 0.0},
+    "ViTConfig": {"pos_at": "stem", "attn_drop_rate": 0.0, "attention": "full"},
+    "ResNetConfig": {"stem_stride": 2},
     "Recipe": {"erasing": 0.0, "compile": False},
 }
 #: The kinds of models by name, "vit" and "resnet", and their configs. Source: chapter 11.

@@ -130,16 +130,6 @@ def check_like(name: str, values: object, weights: Tensor) -> None:
             )
 
 
-def check_tokens(x: Tensor, weights: Tensor) -> None:
-    """Refuse tokens that a layer of these `weights`, (..., D), cannot take."""
-    check_like("tokens", x, weights)
-    if x.shape[-1:] != weights.shape[-1:]:
-        fix = "is it embedded yet?"
-        raise ValueError(
-            f"expected tokens of shape (B, T, {weights.shape[-1]}), got {tuple(x.shape)}; {fix}"
-        )
-
-
 def check_numbers(name: str, value: object) -> None:
     """Refuse, under this `name`, a tensor of floats with NaN or infinity in it."""
     if (

@@ -431,7 +431,7 @@ PARTS = [
     {"patch_embed": "stem", "head": "mlp"},
     {"patch_embed": "hybrid"},
     {"norm_order": "post"},
-    {"attention": "axial", "pos_embed": "relative"},
+    {"pos_embed": "relative"},
     {"pos_embed": "sincos2d"},
     {"img_size": (8, 16), "layer_scale": 0.1, "num_heads": 1},
 ]

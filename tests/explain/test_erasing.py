@@ -126,13 +126,12 @@ def test_grey_is_painted_on_the_image(model, images):
     same(vl.answer_with(model, images, kept, "grey"), model(painted))
 
 
-@pytest.mark.parametrize("erase", ["remove", "grey"])
-def test_occlusion_asks_for_each_patch(model, images, erase):
-    found = vl.occlusion(model, images, TARGET, erase)
+def test_occlusion_asks_for_each_patch(model, images):
+    found = vl.occlusion(model, images, TARGET)
     assert found.shape == (3, 6)
     for n in range(6):
         kept = torch.tensor([[k for k in range(6) if k != n]]).expand(3, -1)
-        falls = model(images) - vl.answer_with(model, images, kept, erase)
+        falls = model(images) - vl.answer_with(model, images, kept)
         same(found[:, n], falls[range(3), TARGET])
 
 
@@ -241,9 +240,6 @@ def test_baselines_know_nothing_of_the_model():
     )
     again = vl.patch_scores("random", tiny_model("avg"), images)
     assert torch.equal(scores["random"], again)
-    assert not torch.equal(
-        again, vl.patch_scores("random", tiny_model(), images, seed=1)
-    )
 
 
 # Bad input
@@ -272,7 +268,7 @@ FLAT = torch.zeros(3, 6)
             {},
         ),
         (vl.occlusion, "erase by grey", {"pos_embed": "relative"}),
-        (vl.attention_relevance, "full attention", {"attention": "axial"}),
+        (vl.attention_relevance, "reads CLS or the mean", {"global_pool": "map"}),
         (vl.logit_lens, "pre-norm model with a head", {"norm_order": "post"}),
         (
             lambda m, x: vl.intervene(m, x, order=[0, 1]),
@@ -287,7 +283,7 @@ FLAT = torch.zeros(3, 6)
         (vl.intervene, "table of positions", {"pos_embed": "relative"}),
         (
             vl.trace,
-            "cut by one matrix, and full attention, got patch_embed='stem'",
+            "cut by one matrix, got patch_embed='stem'",
             {"patch_embed": "stem"},
         ),
     ],

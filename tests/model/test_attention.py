@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 import vitlib as vl
-from vitlib.model.attention import AxialAttention
 
 CLOSE, EITHER = dict(rtol=1e-5, atol=1e-6), st.booleans()
 
@@ -58,71 +57,6 @@ def test_dropout_acts_in_training_alone():
     x = torch.randn(2, 6, 12)
     assert torch.equal(layer(x), layer(x))
     assert (layer.train()(x) == 0).float().mean() > 0.2
-
-
-# --- along one axis (Appendix D.6) ------------------------------------------------------------------------------
-
-AXES = ("row", "column")
-
-
-def axial(
-    grid=(3, 4), axis="row", embed_dim=12, num_heads=3, **options
-) -> AxialAttention:
-    torch.manual_seed(0)
-    return AxialAttention(embed_dim, num_heads, grid=grid, axis=axis, **options).eval()
-
-
-def readable(grid: tuple[int, int], axis: str) -> torch.Tensor:
-    """Which keys each query may read, (T, T): the slow, obvious rule, one pair at a time."""
-    rows, cols = grid
-    # CLS has no place
-    places = [
-        None,
-        *((r, c) for r in range(rows) for c in range(cols)),
-    ]
-    line = 0 if axis == "row" else 1
-    # True where both are in one line, or one of them is CLS
-    return torch.tensor(
-        [[a is None or b is None or a[line] == b[line] for b in places] for a in places]
-    )
-
-
-@pytest.mark.parametrize("axis", AXES)
-@pytest.mark.parametrize("biased", [False, True])
-def test_axial_attention_is_full_attention_under_a_mask(axis, biased):
-    layer, full = axial(axis=axis), random_attention()
-    full.load_state_dict(layer.state_dict())  # the same names and shapes
-    x, target = torch.randn(2, 13, 12), torch.randn(2, 13, 12)
-    own = (
-        torch.randn(1, 3, 13, 13, requires_grad=True)
-        if biased
-        else torch.zeros(1, 3, 13, 13)
-    )
-    masked = own.masked_fill(~readable((3, 4), axis), -torch.inf)
-    bias = own if biased else None
-    torch.testing.assert_close(layer(x, bias), full(x, masked), **CLOSE)
-    weights = layer.attention_weights(x, bias)
-    torch.testing.assert_close(weights, full.attention_weights(x, masked), **CLOSE)
-    assert torch.equal(weights > 0, readable((3, 4), axis).expand(2, 3, -1, -1))
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, 13))
-    gradients = []
-    for model, extra in ((layer, bias), (full, masked)):
-        wanted = [*model.parameters(), *([own] if biased else [])]
-        gradients.append(torch.autograd.grad((model(x, extra) * target).sum(), wanted))
-    for fast, slow in zip(*gradients, strict=True):
-        torch.testing.assert_close(fast, slow, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.errors
-@pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
-def test_tokens_of_another_grid_are_refused(method):
-    message = "expected 13 tokens, CLS and a grid of 3 x 4, got 17; .*with_img_size"
-    with pytest.raises(ValueError, match=message):
-        getattr(axial(), method)(torch.randn(2, 17, 12))
-    with pytest.raises(
-        ValueError, match=r"expected tokens of shape \(B, T, 12\), got \(2, 13, 10\)"
-    ):
-        getattr(axial(), method)(torch.randn(2, 13, 10))
 
 
 # --- what it refuses --------------------------------------------------------------------------------------------

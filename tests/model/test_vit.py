@@ -32,13 +32,6 @@ VARIANTS = {
     "no head": replace(TINY, num_classes=0),
     "layer scale": replace(TINY, layer_scale=0.1),
     "dropout": replace(TINY, drop_rate=0.1, drop_path_rate=0.2),
-    "axial": replace(TINY, attention="axial"),
-    "axial, avg, relative": replace(
-        TINY, attention="axial", global_pool="avg", pos_embed="relative"
-    ),
-    "axial, post, rectangle": replace(
-        TINY, attention="axial", norm_order="post", img_size=(8, 24)
-    ),
 }
 every_variant = pytest.mark.parametrize(
     "cfg", [pytest.param(c, id=name) for name, c in VARIANTS.items()]
@@ -308,40 +301,12 @@ def test_drop_path_grows_linearly_to_the_last_block():
     ] == [0, 0.2]
 
 
-# --- axial attention --------------------------------------------------------------------------------------------
-
-
-def test_axial_blocks_are_pairs_of_the_full_model_twice_as_deep():
-    axial, full = make(replace(TINY, attention="axial")), make(replace(TINY, depth=4))
-    assert [block.attn.axis for block in axial.blocks] == ["row", "column"] * 2
-    assert axial.state_dict().keys() == full.state_dict().keys()
-    # the same draws
-    assert all(
-        torch.equal(v, full.state_dict()[k]) for k, v in axial.state_dict().items()
-    )
-    drop = make(replace(TINY, attention="axial", drop_path_rate=0.3))
-    assert [block.drop_path.p for block in drop.blocks] == pytest.approx(
-        [0, 0.1, 0.2, 0.3]
-    )
-
-
-def test_after_a_row_and_a_column_every_patch_has_reached_every_other():
-    model = make(replace(TINY, img_size=24, attention="axial", depth=1), lively=True)
-    other = images_for(model.cfg, B=1)
-    moved = other.clone()
-    moved[..., 4:8, 8:12] += 1  # the patch of row 1, column 2
-    changed = []
-    for blocks in (model.blocks[:1], model.blocks):
-        model.blocks = blocks
-        difference = model.forward_features(moved) - model.forward_features(other)
-        changed.append(difference.abs().amax(dim=(0, 2)) > 1e-6)
-    row = [1, *([0] * 6), *([1] * 6), *([0] * 24)]  # CLS, rows of six
-    assert changed[0].int().tolist() == row and changed[1].all()
+# --- compiled ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.errors  # torch.compile cannot follow the checks of shapes
-@pytest.mark.parametrize("name", ["axial", "axial, avg, relative"])
+@pytest.mark.parametrize("name", ["default", "relative"])
 def test_torch_compile_takes_the_model_in_one_piece(name):
     model, x = make(VARIANTS[name], lively=True), images_for(VARIANTS[name])
     compiled = torch.compile(model, backend="eager", fullgraph=True)

@@ -127,14 +127,11 @@ STATE = {
 @pytest.mark.parametrize(
     "change, part",
     [
-        *(({name: ...}, f"its {name} is none") for name in STATE),
-        *(({"step": step}, "its step is none") for step in (-1, "two", 1.5, None)),
-        *(({name: [1]}, f"its {name} is none") for name in STATE),
         ({"identity": ...}, "KeyError"),
         ({"identity": 3}, "TypeError"),
     ],
 )
-def test_a_checkpoint_without_one_of_its_parts_is_refused(tmp_path, change, part):
+def test_a_checkpoint_of_no_run_is_refused(tmp_path, change, part):
     path, cpu = tmp_path / "checkpoint.pt", torch.device("cpu")
     whole = STATE | {"identity": {"a": 1}}
     torch.save(whole, path)

@@ -91,7 +91,7 @@ def drawn(task: str, n: int = 6, **changes):
 @pytest.mark.parametrize("task", TASKS)
 def test_the_encoder_is_the_recipes_without_classes_and_with_a_mask_token(task):
     objective, model, inputs, targets = drawn(task)
-    outputs = {"masked-mean": 512, "masked-grid": 4 * 512, "masked-pixels": 12}[task]
+    outputs = {"masked-mean": 512, "masked-pixels": 12}[task]
     assert (
         model.encoder.cfg
         == objective.recipe.model
@@ -104,21 +104,6 @@ def test_the_encoder_is_the_recipes_without_classes_and_with_a_mask_token(task):
     loss, hits = objective.loss(model(*inputs), targets)
     first = targets.square().mean().item() if task == "masked-pixels" else math.log(512)
     assert loss.item() == pytest.approx(first, rel=0.05) and hits.item() < 0.05 * 6
-
-
-@pytest.mark.parametrize(("patch_size", "cells"), [(1, 1), (2, 4), (4, 16), (8, 16)])
-def test_a_grid_is_4_by_4_where_a_patch_has_as_many_pixels(patch_size, cells):
-    changes = {"model.img_size": 16, "model.patch_size": patch_size, "mask_ratio": 0.5}
-    recipe = vl.recipe(BASE, objective="masked-grid", **changes)
-    grid, mean = OBJECTIVES["masked-grid"](recipe), OBJECTIVES["masked-mean"](recipe)
-    images = torch.rand(1, 3, 16, 16, generator=Generator().manual_seed(0))
-    assert (
-        grid.targets(images).shape[2] == cells
-        and grid.build().predict.out_features == 512 * cells
-    )
-    assert (
-        mean.targets(images).shape[2] == 1 and mean.build().predict.out_features == 512
-    )
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -135,8 +120,7 @@ def test_a_batch_is_augmented_then_corrupted_and_asked_for_what_was_there(task):
         for a, b in zip((mask, source, corrupted), expected, strict=True)
     )
     right = {
-        "masked-mean": lambda: patch_colours(clean, 2, 1),
-        "masked-grid": lambda: patch_colours(clean, 2, 4),
+        "masked-mean": lambda: patch_colours(clean, 2),
         "masked-pixels": lambda: vl.patchify(vl.normalize(clean), 2),
     }[task]()
     for b in range(6):
@@ -197,13 +181,13 @@ def test_a_log_has_the_metric_and_what_guesses_get(task, capsys):
 
 def test_scores_repeat_whatever_was_drawn_and_whoever_asks():
     data = vl.Dataset(*toy(30, seed=2))
-    objective, model, _, _ = drawn("masked-grid", **{"model.drop_rate": 0.5})
+    objective, model, _, _ = drawn("masked-mean", **{"model.drop_rate": 0.5})
     model.train()
     torch.manual_seed(1)
     first = objective.score(model, data)
     torch.manual_seed(2)
     assert objective.score(model, data) == first and model.training
-    other = OBJECTIVES["masked-grid"](
+    other = OBJECTIVES["masked-mean"](
         replace(objective.recipe, seed=9, crop=0, randaugment=0)
     )
     assert other.score(model, data) == first
@@ -234,7 +218,7 @@ def test_scores_beside_slow_ones(task, monkeypatch):
             "neighbours": 1 - (guessed - right).square().mean() / spread,
         }
     else:
-        logits = outputs.unflatten(2, (-1, 512))
+        logits = outputs[:, :, None]  # (B, M, 1, 512)
         common = right.flatten().bincount().max()
         expected = {
             "loss": F.cross_entropy(logits.flatten(0, 2), right.flatten()),

@@ -76,27 +76,17 @@ def test_a_source_moves_tokens_as_moving_pixels_would():
         (
             MASK[:, :9],
             OWN,
-            r"expected a mask of torch.bool \(3, 16\), .* got torch.bool \(3, 9\)",
+            r"expected a mask of shape \(3, 16\), got \(3, 9\); give one value",
         ),
         (
             MASK[:1],
             OWN,
-            r"expected a mask of torch.bool \(3, 16\), .* got torch.bool \(1, 16\)",
-        ),
-        (
-            MASK.float(),
-            OWN,
-            r"expected a mask of torch.bool \(3, 16\), .* got torch.float32 \(3, 16\)",
+            r"expected a mask of shape \(3, 16\), got \(1, 16\); give one value",
         ),
         (
             MASK,
             OWN[:, :9],
-            r"expected a source of torch.int64 \(3, 16\), .* got torch.int64 \(3, 9\)",
-        ),
-        (
-            MASK,
-            OWN.float(),
-            r"expected a source of torch.int64 \(3, 16\), .* got torch.float32 \(3, 16\)",
+            r"expected a source of shape \(3, 16\), got \(3, 9\); give one value",
         ),
     ],
 )

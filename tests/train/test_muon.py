@@ -30,15 +30,14 @@ def muon(
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (4, 9), (9, 4), (1, 5), (2, 3, 8, 5)])
-@pytest.mark.parametrize("steps", [1, 2, 5])
-def test_a_polynomial_of_the_singular_values_and_the_vectors_stay(shape, steps):
+def test_a_polynomial_of_the_singular_values_and_the_vectors_stay(shape):
     matrices = matrix(*shape).double()
     U, S, Vt = torch.linalg.svd(matrices, full_matrices=False)
     S = S / matrices.norm(dim=(-2, -1))[..., None]
-    for _ in range(steps):
+    for _ in range(5):
         S = 3.4445 * S - 4.7750 * S**3 + 2.0315 * S**5
     torch.testing.assert_close(
-        orthogonalize(matrices, steps),
+        orthogonalize(matrices),
         U @ torch.diag_embed(S) @ Vt,
         atol=1e-6,
         rtol=0,

@@ -412,9 +412,7 @@ def test_predict_takes_bytes_or_floats_and_keeps_the_mode():
     model = vl.VisionTransformer(TINY).train()
     probs = vl.predict(model, images, batch_size=3)
     torch.testing.assert_close(probs.sum(1), torch.ones(10))
-    torch.testing.assert_close(
-        probs, vl.predict(model, images.float() / 255, device="cpu")
-    )
+    torch.testing.assert_close(probs, vl.predict(model, images.float() / 255))
     assert model.training
 
 

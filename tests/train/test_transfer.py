@@ -132,13 +132,6 @@ def test_a_start_of_another_shape_is_refused_by_name():
         match=r"got img_size None.*; take model=start.cfg \(--set model.img_size=None\)",
     ):
         run(torch.nn.Linear(2, 2))
-    start = model()
-    start.head.bias = None
-    with pytest.raises(
-        ValueError,
-        match="expected start to have recipe.model's weights, got others; .*bias",
-    ):
-        run(start)
 
 
 # ------------------------------------------------------------------------------------------------------ features

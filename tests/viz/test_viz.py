@@ -21,20 +21,8 @@ from matplotlib.backends.backend_agg import RendererAgg  # noqa: E402
 from matplotlib.colors import to_rgb, to_rgba  # noqa: E402
 
 from vitlib.viz.attention import yellowest  # noqa: E402
-from vitlib.viz.card import image_table  # noqa: E402
 
 ROOT = Path(vl.__file__).parent.parent
-RUN = {
-    "epochs": [
-        {
-            "epoch": i,
-            "train_loss": 2 / i,
-            "val_loss": 2.2 / i,
-            "val_accuracy": 1 - 1 / i,
-        }
-        for i in range(1, 4)
-    ]
-}
 NUMBERS = torch.arange(10, 34).reshape(4, 6)
 NAMES = ("cat", "dog", "automobile")
 
@@ -103,7 +91,6 @@ FIGURES = {  # what draws it, how many axes it has
         lambda: viz.curve_panels({c: SERIES for c in "ABCDE"}, "x", "y"),
         5,
     ),
-    "curves": (lambda: viz.learning_curves({"plain": RUN, "modern": RUN}), 2),
     "predictions": (
         lambda: viz.show_predictions(rand(4, 3, 8, 8), PROBS, TRUTHS, NAMES),
         4,
@@ -128,7 +115,6 @@ FIGURES = {  # what draws it, how many axes it has
         ),
         5,
     ),
-    "grid": (lambda: viz.attention_grid(rand(3, 32, 32), maps(6, 3, 17, 17)), 2),
     "from a patch": (
         lambda: viz.show_attention_from_patch(
             rand(3, 16, 24), maps(2, 7, 7), 4, (2, 3)
@@ -209,7 +195,7 @@ def test_letters_colours_can_be_read():
 CELLS = [
     "import torch, vitlib as vl\nfrom vitlib import viz",
     "viz.show_images(torch.rand(3, 8, 8))",
-    "import matplotlib.pyplot as plt\nviz.use_style()",
+    "import matplotlib.pyplot as plt\nplt.style.use('vitlib.viz.patchbypatch')",
     "fig = viz.plot_lines({'a': [1, 2]}, 'x', 'y')\nfig",
     "fig = viz.show_images(torch.rand(3, 8, 8))",
     "plt.subplots(); None",
@@ -276,7 +262,7 @@ def test_style_is_given_and_not_leaked():
         assert (
             matplotlib.rcParams["font.size"] == matplotlib.rcParamsDefault["font.size"]
         )
-        viz.use_style()
+        matplotlib.style.use("vitlib.viz.patchbypatch")
         assert matplotlib.rcParams["figure.facecolor"] == style.CARD
 
 
@@ -468,7 +454,6 @@ def drawn_model(**changes):
         (lambda: drawn_model(img_size=(32, 48)), r"\(32, 48\) of 5 .*got \(32, 32\)"),
         (lambda: viz.plot_lines({}, "x", "y"), "expected 1 to 7 curves, got 0"),
         (lambda: viz.plot_lines({"a": []}, "x", "y"), "series 'a'"),
-        (lambda: viz.learning_curves({}), "got 0"),
         (
             lambda: viz.show_predictions(BATCH, PROBS, RIGHT, ("a", "b")),
             r"\(4, 2\).*got \(4, 3\)",
@@ -516,7 +501,7 @@ def test_a_table_puts_numbers_on_the_right():
 
 
 def test_the_yellowest_squares_are_read_off_the_drawing():
-    """Of an overlay, a table of attention and one of similarity; upside down, they are others."""
+    """Of an overlay and a table of similarities; upside down, they are others."""
     weights = torch.stack([torch.randperm(6) for _ in range(3)]) / 6  # of 2 x 3 patches
     two = weights.topk(2).indices.sort().values.tolist()
     expected = [[divmod(n, 3) for n in row] for row in two]
@@ -527,49 +512,15 @@ def test_the_yellowest_squares_are_read_off_the_drawing():
     turned = [sorted((1 - r, c) for r, c in x) for x in expected]
     assert yellowest(fig, 2, (2, 3)) == turned
 
-    looks = torch.zeros(1, 3, 7, 7)
-    looks[0, :, 0, 1:] = weights
-    fig = viz.attention_grid(picture, looks.expand(2, -1, -1, -1), (2, 3))
-    assert yellowest(fig, 2, (2, 3)) == [x for x in expected for _ in range(2)]
-
     fig = viz.similarity_maps(torch.randn(6, 8), (2, 3))
     assert yellowest(fig, 1, (2, 3)) == [[divmod(n, 3)] for n in range(6)]
 
 
-def test_rows_of_the_grid_are_heads_and_columns_layers():
-    """Layer i's head j looks at one patch of four, another one for each."""
-    looks = torch.zeros(2, 3, 5, 5)
-    for layer, head in np.ndindex(2, 3):
-        looks[layer, head, 0, 1 + (layer + 2 * head + head // 2) % 4] = 1
-    table = (
-        viz.attention_grid(torch.full((3, 8, 8), 0.5), looks)
-        .axes[0]
-        .images[0]
-        .get_array()
-    )
-    tall, wide = table.shape[0] // 3, table.shape[1] // 2
-    for layer, head in np.ndindex(2, 3):
-        tile = np.asarray(table[head * tall :, layer * wide :][:tall, :wide, :3]).sum(
-            -1
-        )
-        quarters = [
-            part
-            for half in np.array_split(tile, 2)
-            for part in np.array_split(half, 2, axis=1)
-        ]
-        lit = [quarter[20:-20, 20:-20].mean() for quarter in quarters]
-        assert int(np.argmax(lit)) == (layer + 2 * head + head // 2) % 4, (layer, head)
-
-
-def test_between_the_images_of_a_table_is_nothing():
-    numbers = image_table(torch.rand(2, 3, 4, 5, 1), gap=2)[1].images[0].get_array()
-    assert (
-        numbers.shape[:2] == (10, 19)
-        and np.isnan(np.ma.filled(numbers, np.nan)[4:6]).all()
-    )
-    assert not np.isnan(np.ma.filled(numbers, np.nan)[:4, :5]).any()
-    colours = image_table(torch.rand(2, 3, 4, 5, 3), gap=2)[1].images[0].get_array()
-    assert (colours[:, 5:7, 3] == 0).all() and (colours[:4, :5, 3] == 1).all()
+def test_between_the_maps_of_a_table_is_nothing():
+    shown = viz.similarity_maps(rand(6, 8), (2, 3)).axes[0].images[0].get_array()
+    numbers = np.ma.filled(shown, np.nan)
+    assert numbers.shape == (5, 11) and np.isnan(numbers[2]).all()
+    assert not np.isnan(numbers[:2, :3]).any()
 
 
 @pytest.mark.parametrize(("n", "at_the_points"), [(2, True), (7, True), (8, False)])
@@ -622,6 +573,5 @@ def test_names_are_drawn_without_boxes_and_formulas():
         ]
         figures += [
             viz.show_predictions(rand(3, 3, 8, 8), torch.eye(3), labels, names),
-            viz.learning_curves({names[0]: RUN}),
         ]
         assert all(r"\ue123" in figure.svg() for figure in figures)

@@ -447,7 +447,6 @@ def test_other_models_are_refused():
     images = torch.zeros(1, 3, 32, 32, dtype=torch.uint8)
     others = {
         "norm_order": "post",
-        "attention": "axial",
         "head": "mlp",
         "act": "relu",
     }

@@ -419,21 +419,6 @@ def test_a_normalisation_that_cannot_be(how, message):
         vl.load_weights(model, model.state_dict(), **how)
 
 
-def test_weights_of_an_axial_model_load():
-    cfg = vl.ViTConfig(
-        16,
-        embed_dim=24,
-        depth=2,
-        mlp_ratio=2.0,
-        num_classes=5,
-        attention="axial",
-    )
-    theirs, ours = vl.VisionTransformer(cfg), vl.VisionTransformer(cfg)
-    assert vl.load_weights(ours, theirs.state_dict()) == "timm"
-    x = torch.randn(2, 3, 16, 16)
-    assert torch.equal(ours.eval()(x), theirs.eval()(x))
-
-
 def test_layer_scale_goes_into_the_layers_before_it():
     theirs, ours = (
         lively(replace(FOREIGN, layer_scale=0.1)).double(),

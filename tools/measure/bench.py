@@ -303,7 +303,6 @@ def bench_study(
 #: What each changes in the base of the studies that compare families: 96 wide, 4 deep, patches of 8 pixels.
 PATHS: dict[str, dict[str, Any]] = {
     "ViT": FAMILIES["ViT"],
-    "ViT, axial": {"model.attention": "axial"},
     "ResNet": FAMILIES["ResNet"],
     "hybrid": FAMILIES["hybrid"],
     "masked": {"objective": "masked-mean"},

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Rate, check_choice, check_value, checked
+from vitlib.checks import check_value, checked
 from vitlib.config import ViTConfig
 from vitlib.tensors import check_dense
 
@@ -49,50 +49,38 @@ Maps = (
     Float[Tensor, "L B h T T"]
     | Annotated[Sequence[Tensor], partial(check_layers, "B h T T")]
 )
-#: How the heads of a layer become one map.
-FUSIONS = {"mean": Tensor.mean, "max": Tensor.amax, "min": Tensor.amin}
 
 
 @torch.no_grad()
 @checked
-def attention_rollout(
-    maps: Maps, fusion: str = "mean", discard: Rate = 0.0
-) -> Float[Tensor, "B T T"]:
+def attention_rollout(maps: Maps) -> Float[Tensor, "B T T"]:
     """How much of each input token reaches each output token, if attention alone moved information.
 
     Every layer passes half of a token on unchanged (the residual) and half through its attention, the
-    heads fused into one map; the layers are multiplied, the later one on the left.
+    mean of its heads; the layers are multiplied, the later one on the left.
 
     Args:
         maps: (L, B, h, T, T) from `VisionTransformer.attention_maps`, all layers, first to last; or a sequence of
             layers (B, h, T, T), as transformers gives. Numbers do not tell layers from images: of (B, L, h, T, T),
             as vit-pytorch's `Recorder` gives, pass `maps.transpose(0, 1)`.
-        fusion: "mean", "max" or "min" over the heads. Rows of the last two are divided by their sums.
-        discard: The share of each fused map's weights, smallest first, that become 0 before the rows are
-            divided by their sums; in [0, 1).
 
     Returns:
         (B, T, T), rows sum to 1. Row 0 without its first entry, `rollout[:, 0, 1:]`, is what CLS holds
         of each patch.
 
     Raises:
-        ValueError: If `fusion` is another word, or the maps have other axes.
+        ValueError: If the maps have other axes, or are no weights.
 
-    Source: Abnar and Zuidema 2020 (arXiv 2005.00928); the paper's Appendix D.8 and Figure 6; the options are
-        Gildenblat's 2020 ("Exploring explainability for vision transformers"); chapters 09 and 14.
+    Source: Abnar and Zuidema 2020 (arXiv 2005.00928); the paper's Appendix D.8 and Figure 6; chapters 09 and 14.
 
     >>> attention_rollout(torch.full((3, 1, 2, 4, 4), 0.25))[0, 0]
     tensor([0.3438, 0.2188, 0.2188, 0.2188])
     """
     maps = _weights(maps)
-    check_choice("fusion", fusion, FUSIONS)
     T = maps.shape[-1]
     eye = torch.eye(T, dtype=maps.dtype, device=maps.device)
     rollout = eye.expand(maps.shape[1], -1, -1)  # (B, T, T)
-    for layer in FUSIONS[fusion](maps, dim=2):  # (B, T, T)
-        if drop := int(discard * T * T):
-            least = layer.flatten(1).topk(drop, largest=False).indices
-            layer = layer.flatten(1).scatter(1, least, 0.0).view_as(layer)
+    for layer in maps.mean(dim=2):  # (B, T, T)
         step = layer + eye
         rollout = step / step.sum(dim=-1, keepdim=True) @ rollout
     return rollout

@@ -59,10 +59,11 @@ def answer_with(
             stays = stays.repeat_interleave(cfg.patch_size, dim=side)
         return model(images * stays[:, None])  # (B, H, W) -> (B, 1, H, W)
     # blocks must see neither places nor the number of tokens
-    if not cfg.adds_positions_once or cfg.attention != "full":
-        wanted = "a model with full attention and positions that are added once"
-        got = f"pos_embed={cfg.pos_embed!r}, attention={cfg.attention!r}"
-        raise ValueError(f"expected {wanted}, got {got}; erase by grey")
+    if not cfg.adds_positions_once:
+        wanted = "a model with positions that are added once"
+        raise ValueError(
+            f"expected {wanted}, got pos_embed={cfg.pos_embed!r}; erase by grey"
+        )
     x = model.embed(images)
     before, behind = x[:, : cfg.patches.start], x[:, cfg.patches.start + N :]
     patches = x[:, cfg.patches].gather(1, kept[:, :, None].expand(-1, -1, x.shape[-1]))
@@ -75,7 +76,6 @@ def occlusion(
     model: VisionTransformer,
     images: Images,
     target: Target = None,
-    erase: str = "remove",
 ) -> Float[Tensor, "B N"]:
     """How much a class's logit falls when a patch of normalised images is taken away, for each: N + 1 forward passes.
 
@@ -83,7 +83,6 @@ def occlusion(
         model: In evaluation mode.
         images: (B, C, H, W), normalised.
         target: One class for all images, one for each, or None for the predicted ones.
-        erase: As for `answer_with`.
 
     Returns:
         (B, N), patches row after row; above 0 where the patch speaks for the class.
@@ -100,7 +99,7 @@ def occlusion(
     for n in range(len(places)):
         kept = places[places != n].expand(len(images), -1)
         falls.append(
-            (logits - answer_with(model, images, kept, erase)).gather(1, classes)[:, 0]
+            (logits - answer_with(model, images, kept)).gather(1, classes)[:, 0]
         )
     return torch.stack(falls, dim=1)
 

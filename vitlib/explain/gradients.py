@@ -93,7 +93,7 @@ def attention_relevance(
     heads averaged: A. Relevance starts as the identity and becomes R + A R, layer after layer.
 
     Args:
-        model: A model with a head, which reads CLS or the mean, and full attention; evaluated as in `model.eval()`.
+        model: A model with a head, which reads CLS or the mean; evaluated as in `model.eval()`.
         images: (B, C, H, W), normalised.
         target: One class for all images, one for each, or None for the predicted ones.
 
@@ -102,16 +102,14 @@ def attention_relevance(
         `relevance[:, 0, 1:]`, is the explanation under CLS.
 
     Raises:
-        ValueError: If attention is axial, the head reads something else, or a target is none of the classes.
+        ValueError: If the head reads something else, or a target is none of the classes.
 
     Source: Chefer et al. 2021 (arXiv 2103.15679), Equations 5 and 6; chapter 14.
     """
     cfg = model.cfg
-    if cfg.attention != "full" or cfg.global_pool not in ("token", "avg"):
-        got = f"attention={cfg.attention!r}, global_pool={cfg.global_pool!r}"
-        raise ValueError(
-            f"expected full attention, and a head that reads CLS or the mean, got {got}"
-        )
+    if cfg.global_pool not in ("token", "avg"):
+        got = f"global_pool={cfg.global_pool!r}"
+        raise ValueError(f"expected a head that reads CLS or the mean, got {got}")
     with evaluated(model), _kept_maps(model) as maps:
         # so maps have gradients where weights are frozen
         images = images.detach().clone().requires_grad_()
@@ -199,10 +197,6 @@ def _score(model: VisionTransformer, logits: Tensor, target: Target) -> Tensor:
 def evaluated(model: VisionTransformer) -> Iterator[None]:
     """In evaluation mode, with gradients; afterwards as it was."""
     modes = {module: module.training for module in model.modules()}
-    if any(weight.is_inference() for weight in model.parameters()):
-        raise ValueError(
-            "expected weights with gradients, got some made in inference_mode; make it outside"
-        )
     try:
         with torch.inference_mode(False), torch.enable_grad():
             model.eval()

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Count, Images, Natural, check_between, check_choice, checked
+from vitlib.checks import Count, Images, check_between, check_choice, checked
 from vitlib.explain.attention import attention_rollout
 from vitlib.explain.erasing import answer_with, occlusion
 from vitlib.explain.gradients import (
@@ -31,7 +31,7 @@ __all__ = [
     "patch_scores",
 ]
 
-Scores = Callable[..., Tensor]  # of model, images, classes (B,), seed: (B, N)
+Scores = Callable[..., Tensor]  # of model, images, classes (B,): (B, N)
 
 
 def read_by_head(model: VisionTransformer, images: Tensor, relation: Tensor) -> Tensor:
@@ -49,25 +49,25 @@ def read_by_head(model: VisionTransformer, images: Tensor, relation: Tensor) -> 
     return torch.stack(read).mean(dim=0)[:, cfg.patches]
 
 
-def _integrated(model, images, classes, _seed) -> Tensor:
+def _integrated(model, images, classes) -> Tensor:
     return patchify(
         integrated_gradients(model, images, classes), model.cfg.patch_size
     ).sum(dim=-1)
 
 
-def _lens(model, images, classes, _seed) -> Tensor:
+def _lens(model, images, classes) -> Tensor:
     logits = logit_lens(model, images)[-1, :, model.cfg.patches]  # (B, N, K)
     return logits[torch.arange(len(images)), :, classes]
 
 
-def _random(model, images, _classes, seed) -> Tensor:
-    draw = torch.Generator().manual_seed(seed)
+def _random(model, images, _classes) -> Tensor:
+    draw = torch.Generator().manual_seed(0)
     return torch.rand(len(images), model.cfg.num_patches, generator=draw).to(
         images.device
     )
 
 
-def _centre(model, images, *_) -> Tensor:
+def _centre(model, images, _classes) -> Tensor:
     axes = [torch.arange(n, device=images.device) - (n - 1) / 2 for n in model.cfg.grid]
     return (
         -torch.hypot(*torch.meshgrid(*axes, indexing="ij"))
@@ -80,28 +80,26 @@ def _centre(model, images, *_) -> Tensor:
 BASELINES: dict[str, Scores] = {
     "random": _random,
     "centre": _centre,
-    "variance": lambda model, images, *_: patchify(images, model.cfg.patch_size).var(
+    "variance": lambda model, images, _: patchify(images, model.cfg.patch_size).var(
         dim=-1, correction=0
     ),
 }
 
 #: What explains a model's answer patch by patch, by name; the baselines are among them. Source: chapter 14.
 EXPLANATIONS: dict[str, Scores] = {
-    "attention": lambda model, images, *_: read_by_head(
+    "attention": lambda model, images, _: read_by_head(
         model, images, model.attention_maps(images, [-1])[0].mean(dim=1)
     ),
-    "rollout": lambda model, images, *_: read_by_head(
+    "rollout": lambda model, images, _: read_by_head(
         model, images, attention_rollout(model.attention_maps(images))
     ),
-    "relevance": lambda model, images, classes, _: read_by_head(
+    "relevance": lambda model, images, classes: read_by_head(
         model, images, attention_relevance(model, images, classes)
     ),
-    "grad-cam": lambda model, images, classes, _: grad_cam_patches(
-        model, images, classes
-    ),
+    "grad-cam": grad_cam_patches,
     "integrated gradients": _integrated,
     "logit lens": _lens,
-    "occlusion": lambda model, images, classes, _: occlusion(model, images, classes),
+    "occlusion": occlusion,
     **BASELINES,
 }
 
@@ -115,7 +113,6 @@ def patch_scores(
     model: VisionTransformer,
     images: Images,
     target: Target = None,
-    seed: Natural = 0,
 ) -> Float[Tensor, "B N"]:
     """How important each patch of normalised images is, by one explanation or by a ranking that knows nothing.
 
@@ -130,7 +127,6 @@ def patch_scores(
         model: A model with a head; evaluated as in `model.eval()`.
         images: (B, C, H, W), normalised.
         target: One class for all images, one for each, or None for the predicted ones.
-        seed: For "random".
 
     Returns:
         (B, N), patches row after row.
@@ -143,7 +139,7 @@ def patch_scores(
     check_choice("explanation", name, EXPLANATIONS)
     with evaluated(model), torch.no_grad():
         classes = pick_targets(model, model(images), target)
-        return EXPLANATIONS[name](model, images, classes, seed)
+        return EXPLANATIONS[name](model, images, classes)
 
 
 @checked

@@ -46,7 +46,7 @@ def trace(
     other reads it and its own attention is 0.
 
     Args:
-        model: A pre-norm model with full attention that cuts patches by a convolution or a matrix, in evaluation mode.
+        model: A pre-norm model that cuts patches by a convolution or a matrix, in evaluation mode.
         images: (B, C, H, W), normalised.
         order: As for `intervene`.
         positions: As for `intervene`.
@@ -73,11 +73,9 @@ def trace(
     """
     cfg = model.cfg
     P, h, d = cfg.patch_size, cfg.num_heads, cfg.embed_dim // cfg.num_heads
-    if cfg.patch_embed not in ("conv", "linear") or cfg.attention != "full":
-        got = f"patch_embed={cfg.patch_embed!r}, attention={cfg.attention!r}"
-        raise ValueError(
-            f"expected patches cut by one matrix, and full attention, got {got}"
-        )
+    if cfg.patch_embed not in ("conv", "linear"):
+        got = f"patch_embed={cfg.patch_embed!r}"
+        raise ValueError(f"expected patches cut by one matrix, got {got}")
     patches = model.embed_patches(images)
     x, kept = moved_tokens(model, patches, order, positions, remove)
     places = list(range(cfg.num_patches) if order is None else order)

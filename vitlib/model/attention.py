@@ -1,26 +1,19 @@
-"""Multi-head self-attention (Equations 5-8), full or axial (D.6): one fused path, and the weights on request."""
+"""Multi-head self-attention (Equations 5-8): one fused path, and the weights on request."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from functools import partial
-
 import torch
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vitlib.checks import Count, Grid, Rate, check_choice, check_heads, checked
+from vitlib.checks import Count, Rate, check_heads, checked
 from vitlib.tensors import check_like
 
-__all__ = ["ATTENTIONS", "Attention", "AxialAttention"]
+__all__ = ["Attention"]
 
 # added to the scores before the softmax; see `RelativePosEmbed`
 Bias = Float[Tensor, "#B h T T"] | None
-GRID = "b h (r c) d"
-LINES = {"row": "b (h r) c d", "column": "b (h c) r d"}
 
 
 def _fused_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
@@ -173,104 +166,3 @@ class AttentionPool(nn.Module):
         """How much of each token the question takes: (B, T, D) -> (B, h, 1, T), rows sum to 1."""
         q, k, _ = self.project(x)
         return (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
-
-
-class AxialAttention(Attention):
-    """Attention along one axis: each patch reads the patches of its row, or of its column, and CLS.
-
-    CLS lies in no row and no column. It reads every token and every patch reads it, as in full attention:
-    so one vector can still speak for the whole image, after a single layer, and the layer is full attention
-    under a mask, without the work for what is masked. N patches score 1 + sqrt(N) keys each and CLS all,
-    O(N sqrt(N)) in place of (1 + N)^2. The parameters have the names and shapes of `Attention`'s. What the
-    paper's model does with CLS it does not say.
-
-    First arguments as for `Attention`; `grid` is rows and columns of the patches, so that T is 1 + rows x columns,
-    CLS first; `axis` is "row", which mixes the patches of one row, or "column".
-
-    Raises:
-        ValueError: As `Attention`; if `axis` is another word, or the tokens are not CLS and one for each place.
-
-    Source: Appendix D.6, after Ho et al. 2019 (arXiv 1912.12180); chapter 18.
-    """
-
-    @checked
-    def __init__(
-        self,
-        embed_dim: Count,
-        num_heads: Count,
-        qkv_bias: bool = True,
-        drop_rate: Rate = 0.0,
-        *,
-        grid: Grid,
-        axis: str,
-    ) -> None:
-        super().__init__(embed_dim, num_heads, qkv_bias, drop_rate)
-        check_choice("axis", axis, LINES)
-        self.grid, self.axis = tuple(grid), axis
-
-    def project(
-        self, x: Float[Tensor, "B T D"]
-    ) -> tuple[Float[Tensor, "B h T d"], ...]:
-        rows, cols = self.grid
-        parts = super().project(x)
-        if x.shape[1] != (T := 1 + rows * cols):
-            got = (
-                f"{x.shape[1]}; for images of another size use model.with_img_size(...)"
-            )
-            raise ValueError(
-                f"expected {T} tokens, CLS and a grid of {rows} x {cols}, got {got}"
-            )
-        return parts
-
-    def attention_weights(
-        self, x: Float[Tensor, "B T D"], bias: Bias = None
-    ) -> Float[Tensor, "B h T T"]:
-        T = 1 + math.prod(self.grid)
-        queries, keys = self._places(x.device)
-        mask = x.new_full((T, T), -torch.inf)
-        mask[0] = mask[queries, keys] = 0.0
-        mask = mask.expand(1, self.num_heads, T, T)
-        return super().attention_weights(x, mask if bias is None else bias + mask)
-
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
-        cls_bias = line_bias = None
-        if bias is not None:
-            queries, keys = self._places(bias.device)
-            cls_bias = bias[:, :, :1]  # (1, h, 1, T)
-            # (1, h lines, length, 1+length)
-            line_bias = bias[:, :, queries, keys].flatten(1, 2)
-        cls = _fused_attention(q[:, :, :1], k, v, cls_bias)  # (B, h, 1, d)
-        lines = self._lines(q[:, :, 1:])  # (B, h lines, length, d)
-        lines = _fused_attention(lines, self._with_cls(k), self._with_cls(v), line_bias)
-        patches = rearrange(
-            lines, f"{LINES[self.axis]} -> {GRID}", h=self.num_heads, r=self.grid[0]
-        )
-        return torch.cat([cls, patches], dim=2)  # (B, h, 1+N, d)
-
-    def _lines(self, x: Tensor) -> Tensor:
-        """Every row, or every column, as if it were a head: (B, h, N, d) -> (B, h lines, length, d)."""
-        return rearrange(x, f"{GRID} -> {LINES[self.axis]}", r=self.grid[0])
-
-    def _with_cls(self, x: Tensor) -> Tensor:
-        """The same with CLS before every line: (B, h, 1+N, d) -> (B, h lines, 1+length, d)."""
-        lines = self._lines(x[:, :, 1:])
-        # (B, h lines, 1, d)
-        cls = x[:, :, :1].repeat_interleave(lines.shape[1] // self.num_heads, dim=1)
-        return torch.cat([cls, lines], dim=2)
-
-    def _places(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Where in T each line's queries and keys stand: (lines, length, 1) and (lines, 1, 1+length), CLS a key."""
-        places = torch.arange(1, 1 + math.prod(self.grid), device=device).unflatten(
-            0, self.grid
-        )
-        places = places if self.axis == "row" else places.T  # (lines, length)
-        return places[:, :, None], F.pad(places, (1, 0))[:, None]
-
-
-#: What one block's depth holds: an attention, or one along the rows and then one along the columns.
-ATTENTIONS: dict[str, Callable[[tuple[int, int]], list[Callable[..., Attention]]]] = {
-    "full": lambda grid: [Attention],
-    "axial": lambda grid: [
-        partial(AxialAttention, grid=grid, axis=axis) for axis in LINES
-    ],
-}

@@ -32,10 +32,9 @@ def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     """Multiply-accumulates of one forward pass for one image, attention products included.
 
     Counted: the patch embedding's convolutions (or matrix), the four D x D projections, the two products
-    of attention (T x T; axial, T x 1 for CLS and a line and CLS for each patch) and the MLP of each block,
-    and the head; of a ResNet, its convolutions and the head. Norms, softmax, activations and biases are left
-    out, as is usual, and so is what standardises a ResNet's weights, once a batch; what a convolution
-    multiplies with its padding's zeros is in.
+    of attention (T x T) and the MLP of each block, and the head; of a ResNet, its convolutions and the head.
+    Norms, softmax, activations and biases are left out, as is usual, and so is what standardises a ResNet's
+    weights, once a batch; what a convolution multiplies with its padding's zeros is in.
 
     Source: Section 3.1; the page "Data sets and models" lists the values for Ti/S/B/L/H; chapter 08.
 
@@ -44,11 +43,8 @@ def count_macs(cfg: ViTConfig | ResNetConfig) -> int:
     """
     macs = 0
     if isinstance(cfg, ViTConfig):
-        axial = sum(1 + cfg.num_patches * (2 + length) for length in cfg.grid)
-        # of a query and a key
-        pairs = axial if cfg.attention == "axial" else cfg.num_tokens**2
         # queries by keys, weights by values
-        macs = cfg.depth * 2 * pairs * cfg.embed_dim
+        macs = cfg.depth * 2 * cfg.num_tokens**2 * cfg.embed_dim
         if cfg.global_pool == "map":  # one query more
             macs += 2 * cfg.num_patches * cfg.embed_dim
     # each weight of a convolution or a matrix, as often as it is applied: once for each place of its output

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from vitlib.checks import Count, Positive, Rate, check_choice, checked
 from vitlib.model.attention import Attention, Bias
-from vitlib.tensors import check_tokens
 
 __all__ = [
     "ACTIVATIONS",
@@ -77,7 +76,6 @@ class Mlp(nn.Module):
         self.drop = nn.Dropout(drop_rate)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        check_tokens(x, self.fc1.weight)
         return self.drop(self.fc2(self.drop(self._hidden(self.fc1(x)))))
 
     def _hidden(self, x: Float[Tensor, "B T F"]) -> Float[Tensor, "B T M"]:
@@ -149,7 +147,6 @@ class LayerScale(nn.Module):
         self.gamma = nn.Parameter(torch.full((embed_dim,), float(init_value)))
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        check_tokens(x, self.gamma)
         return x * self.gamma
 
 

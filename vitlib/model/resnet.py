@@ -127,7 +127,7 @@ class ResNet(nn.Module):
         super().__init__()
         self.cfg = cfg
         width = cfg.widths[0] // 4
-        self.stem = _build_stem(cfg.in_chans, width, cfg.stem_stride)
+        self.stem = _named(conv=StdConv2d(cfg.in_chans, width, 3, 2))
         befores = (width, *cfg.widths)
         self.stages = nn.Sequential()
         for before, after, depth in zip(befores, cfg.widths, cfg.depths, strict=False):
@@ -172,13 +172,6 @@ class ResNet(nn.Module):
     def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B K"]:
         """Logits of normalised images: (B, C, H, W) -> (B, K)."""
         return self.head(self.pool(self.forward_features(images)))
-
-
-def _build_stem(in_chans: int, width: int, stride: int) -> nn.Sequential:
-    if stride < 4:
-        return _named(conv=StdConv2d(in_chans, width, 3, stride))
-    pad, pool = nn.ConstantPad2d(1, 0.0), nn.MaxPool2d(kernel_size=3, stride=2)
-    return _named(conv=StdConv2d(in_chans, width, 7, 2), pad=pad, pool=pool)
 
 
 def _named(**layers: nn.Module) -> nn.Sequential:

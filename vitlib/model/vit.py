@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from vitlib.checks import Size, checked, is_whole
 from vitlib.config import ResNetConfig, ViTConfig
-from vitlib.model.attention import ATTENTIONS, AttentionPool, AxialAttention
+from vitlib.model.attention import AttentionPool
 from vitlib.model.encoder import BLOCKS, Mlp
 from vitlib.model.patches import PATCH_EMBEDS, PatchDrop, init_projection
 from vitlib.model.posembed import POS_EMBEDS, STD, PosEmbed, learned, name_as_timm
@@ -153,8 +153,7 @@ class VisionTransformer(nn.Module):
 
         Returns:
             (L, B, h, T, T), rows sum to 1; row 0 is what CLS reads. L x B x h x T^2 floats can be many: use few
-            images, and `torch.no_grad()`. Axial attention has 2L maps, of rows and of columns in turn, 0 outside
-            of a patch's line.
+            images, and `torch.no_grad()`.
 
         Raises:
             ValueError: If a layer does not exist.
@@ -186,25 +185,18 @@ class VisionTransformer(nn.Module):
         for module in model.modules():
             if isinstance(module, PosEmbed):
                 module.resample(model.cfg.grid)
-            elif isinstance(module, AxialAttention):
-                module.grid = model.cfg.grid
         return model
 
 
 def _build_blocks(cfg: ViTConfig) -> nn.ModuleList:
     """The encoder's blocks; DropPath's rate grows linearly from 0 to that of the last."""
-    attentions = [
-        make for _ in range(cfg.depth) for make in ATTENTIONS[cfg.attention](cfg.grid)
-    ]
     block = BLOCKS[cfg.norm_order]
-    blocks = nn.ModuleList()
-    for i, attention in enumerate(attentions):
-        drop_path = cfg.drop_path_rate * i / max(1, len(attentions) - 1)
-        sizes = cfg.embed_dim, cfg.num_heads, cfg.hidden_dim, cfg.qkv_bias
-        rates = cfg.drop_rate, drop_path
-        kinds = cfg.layer_scale, cfg.act, attention, cfg.mlp, cfg.norm_eps
-        blocks.append(block(*sizes, *rates, *kinds))
-    return blocks
+    sizes = cfg.embed_dim, cfg.num_heads, cfg.hidden_dim, cfg.qkv_bias, cfg.drop_rate
+    kinds = {"layer_scale": cfg.layer_scale, "act": cfg.act, "mlp": cfg.mlp}
+    rates = [cfg.drop_path_rate * i / max(1, cfg.depth - 1) for i in range(cfg.depth)]
+    return nn.ModuleList(
+        block(*sizes, rate, **kinds, norm_eps=cfg.norm_eps) for rate in rates
+    )
 
 
 def _build_norm(cfg: ViTConfig, is_there: bool) -> nn.Module:

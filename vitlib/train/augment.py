@@ -21,7 +21,6 @@ from vitlib.checks import (
     Natural,
     Positive,
     Rate,
-    Share,
     check_between,
     checked,
 )
@@ -151,8 +150,8 @@ def _mirror(index: Tensor, size: int) -> Tensor:
 
 
 @checked
-def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
-    """Mirror each of the raw `images` left to right with probability `p`, drawn from a CPU `generator`.
+def random_flip(images: Images, generator: Generator) -> Images:
+    """Mirror each of the raw `images` left to right or not, as a coin of a CPU `generator` falls.
 
     Raises:
         ValueError: If the images are no bytes and no floats in [0, 1].
@@ -160,7 +159,7 @@ def random_flip(images: Images, generator: Generator, p: Share = 0.5) -> Images:
     Source: He et al. (2016, arXiv 1512.03385), Section 4.2; chapter 09.
     """
     check_pixels(images)
-    flip = (torch.rand(len(images), generator=generator) < p).to(images.device)
+    flip = (torch.rand(len(images), generator=generator) < 0.5).to(images.device)
     return torch.where(flip.view(-1, 1, 1, 1), images.flip(-1), images)
 
 

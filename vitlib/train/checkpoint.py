@@ -11,23 +11,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import NoneType
 
 import torch
-from torch import Tensor
 
 from vitlib.data.dataset import Dataset
 from vitlib.files import write_atomic, write_json
-
-_PARTS = {
-    "step": int,
-    "log": dict,
-    "model": dict,
-    "optimizer": dict,
-    "ema": (dict, NoneType),
-    "sums": Tensor,
-}
-
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -70,15 +58,6 @@ def load_checkpoint(
     if differs := list(differences(theirs, identity, defaults)):
         raise ValueError(
             f"{path} is of another run ({'; '.join(differs)}); take another folder, or {anew}"
-        )
-    wrong = [
-        key
-        for key, kind in _PARTS.items()
-        if key not in state or not isinstance(state[key], kind)
-    ]
-    if wrong or state["step"] < 0:
-        raise ValueError(
-            f"{path} is not a whole checkpoint (its {(wrong or ['step'])[0]} is none); {anew}"
         )
     return state
 

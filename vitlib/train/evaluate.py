@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +15,6 @@ from torch import Tensor, nn
 from vitlib.checks import Count, checked
 from vitlib.data.dataset import normalize
 from vitlib.data.photos import as_batch
-from vitlib.device import pick_device
 from vitlib.tensors import as_labels, check_dense
 
 __all__ = ["evaluate", "predict"]
@@ -26,16 +24,14 @@ __all__ = ["evaluate", "predict"]
 def predict(
     model: nn.Module,
     images: Shaped[Tensor, "n C H W"] | Any,
-    device: str | torch.device | None = None,
     batch_size: Count = 500,
 ) -> Float[Tensor, "n K"]:
     """Class probabilities of raw images (uint8, or float in [0, 1]; normalised here), with the model in eval mode.
 
     Args:
-        model: Maps normalised images to logits.
+        model: Maps normalised images to logits, where it is.
         images: (n, C, H, W), uint8 or float in [0, 1]; normalised here. One picture or a list of them, as
             `load_image` takes them, of the model's size, or arrays (n, H, W, C) will do, too.
-        device: Where to compute; None is where the model is, which stays there in any case.
         batch_size: Images at a time.
 
     Returns:
@@ -43,7 +39,7 @@ def predict(
 
     Source: chapter 09.
     """
-    return outputs(model, images, device, batch_size).softmax(1)
+    return outputs(model, images, batch_size).softmax(1)
 
 
 @checked
@@ -51,7 +47,6 @@ def evaluate(
     model: nn.Module,
     images: Shaped[Tensor, "n C H W"] | Any,
     labels: Integer[Tensor, " n"] | np.ndarray | Sequence[int],
-    device: str | torch.device | None = None,
     batch_size: Count = 500,
 ) -> dict:
     """Loss and accuracy on raw images (uint8, or float in [0, 1]; normalised here) and their labels.
@@ -60,7 +55,6 @@ def evaluate(
         model: Maps normalised images to logits.
         images: As for `predict`.
         labels: (n,) integers in [0, K).
-        device: As for `predict`.
         batch_size: Images at a time.
 
     Returns:
@@ -68,7 +62,7 @@ def evaluate(
 
     Source: chapter 09.
     """
-    logits = outputs(model, images, device, batch_size)
+    logits = outputs(model, images, batch_size)
     labels = as_labels(labels, *logits.shape).cpu()
     predictions = logits.argmax(1)
     return {
@@ -113,27 +107,17 @@ def beside(confusion: Tensor, loss: float, classes: Sequence[str]) -> dict:
 
 
 @torch.inference_mode()
-def outputs(
-    model: nn.Module, images: Any, device: str | torch.device | None, batch_size: int
-) -> Tensor:
+def outputs(model: nn.Module, images: Any, batch_size: int = 500) -> Tensor:
     """What a model in eval mode makes of images that are normalised here: float32 on the CPU; see `predict`."""
     images = as_batch(images)
     check_dense("images", images)
     if len(images) == 0:
         raise ValueError("expected at least one image, got none")
     weights = next(model.parameters())
-    here = weights.device
-    there = here if device is None else pick_device(device)
-    if there.type != here.type or there.index not in (None, here.index):
-        # the caller's stays where it is
-        model, here = (
-            copy.deepcopy(model).to(there),
-            there,
-        )
     was_training = model.training
     model.eval()
     batches = (
-        normalize(batch.to(here)).to(weights.dtype)
+        normalize(batch.to(weights.device)).to(weights.dtype)
         for batch in images.split(batch_size)
     )
     found = [model(batch).float().cpu() for batch in batches]

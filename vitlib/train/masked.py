@@ -75,23 +75,14 @@ class MaskedPatchModel(nn.Module):
             source: (B, N), for each place the patch whose token it gets before it is masked, in [0, N).
 
         Raises:
-            ValueError: If the mask or the source is not (B, N), or of another dtype, or names no patch.
+            ValueError: If the mask or the source is not (B, N), or names no patch.
         """
         patches = self.encoder.embed_patches(images)  # (B, N, D)
-        for name, which, dtype in (
-            ("mask", mask, torch.bool),
-            ("source", source, torch.int64),
-        ):
-            got = (
-                (which.dtype, tuple(which.shape))
-                if isinstance(which, Tensor)
-                else (which, "")
-            )
-            if got != (dtype, tuple(patches.shape[:2])):
-                wanted = f"{dtype} {tuple(patches.shape[:2])}, one value for each patch"
-                raise ValueError(
-                    f"expected a {name} of {wanted}, got {got[0]} {got[1]}"
-                )
+        wanted = tuple(patches.shape[:2])
+        for name, which in (("mask", mask), ("source", source)):
+            if which.shape != wanted:
+                got = f"{tuple(which.shape)}; give one value for each patch"
+                raise ValueError(f"expected a {name} of shape {wanted}, got {got}")
         patches = take_patches(patches, source)
         patches = torch.where(
             mask[:, :, None], self.encoder.mask_token.to(patches.dtype), patches
@@ -156,23 +147,22 @@ def corrupt_patches(
 
 @checked
 def patch_colours(
-    images: Float[Tensor, "B C H W"], patch_size: Count, side: Count = 1
-) -> Int64[Tensor, "B N cells"]:
-    """The colours of each patch of raw images, float in [0, 1], shrunk to side x side cells, with 3 bits a channel.
+    images: Float[Tensor, "B C H W"], patch_size: Count
+) -> Int64[Tensor, "B N 1"]:
+    """The mean colour of each patch of raw images, float in [0, 1], with 3 bits a channel.
 
     Args:
         images: (B, C, H, W) in [0, 1].
         patch_size: Patch side P.
-        side: Cells along each side of a patch: 1 is the mean colour. Patches of fewer pixels have a cell for each.
 
     Returns:
-        (B, N, cells), row by row, each in [0, 512) for RGB: 64 red + 8 green + blue, each the three highest bits of
-        the mean of the cell's bytes.
+        (B, N, 1), row by row, each in [0, 512) for RGB: 64 red + 8 green + blue, each the three highest bits of
+        the mean of the patch's bytes.
 
     Raises:
         ValueError: If the images leave [0, 1], or P does not divide H and W.
 
-    Source: Appendix B.1.2, targets 1 and 2; chapter 17.
+    Source: Appendix B.1.2, target 1; chapter 17.
 
     >>> red = torch.tensor([1.0, 0.0, 0.0])[None, :, None, None].expand(1, 3, 4, 4)
     >>> patch_colours(red, 4)
@@ -180,16 +170,12 @@ def patch_colours(
     """
     check_unit(images)
     check_divides(patch_size, *images.shape[2:])
-    side = min(side, patch_size)
-    rows, cols = (length // patch_size for length in images.shape[2:])
     pixels = (images * 255).round().clamp(0, 255)  # bytes again, whose sums are exact
-    # no bin reaches over a patch's edge
-    means = F.adaptive_avg_pool2d(pixels, (rows * side, cols * side))
-    # (B, 1, rows side, cols side)
+    means = F.avg_pool2d(pixels, patch_size)  # (B, C, rows, cols)
     colours = torch.zeros_like(means[:, :1], dtype=torch.int64)
     for channel in (means * LEVELS / 256).long().split(1, dim=1):
         colours = LEVELS * colours + channel
-    return patchify(colours, side)  # (B, N, side side)
+    return colours.flatten(2).mT  # (B, 1, rows, cols) -> (B, N, 1)
 
 
 @checked

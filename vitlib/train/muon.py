@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vitlib.checks import Count, Positive, checked
+from vitlib.checks import Positive, checked
 
 __all__ = ["Muon", "orthogonalize"]
 
@@ -16,12 +16,10 @@ MOMENTUM = 0.95
 
 
 @checked
-def orthogonalize(
-    matrices: Float[Tensor, "*B M N"], steps: Count = 5
-) -> Float[Tensor, "*B M N"]:
+def orthogonalize(matrices: Float[Tensor, "*B M N"]) -> Float[Tensor, "*B M N"]:
     """Draw every singular value towards one and leave the singular vectors: U S V^T -> about U V^T.
 
-    Newton-Schulz: each of the `steps` takes X to a X + b (X X^T) X + c (X X^T)^2 X, which does a s + b s^3 + c s^5 to
+    Newton-Schulz: each of five steps takes X to a X + b (X X^T) X + c (X X^T)^2 X, which does a s + b s^3 + c s^5 to
     each singular value s. With (a, b, c) = (3.4445, -4.7750, 2.0315) small ones grow fast: of a matrix of norm 1, all
     above 0.003 end between 0.68 and 1.21. That is near enough, and five steps need no decomposition, only products.
 
@@ -37,7 +35,7 @@ def orthogonalize(
     # X X^T is then the smaller of the two squares
     X = matrices.mT if tall else matrices
     X = X / (X.norm(dim=(-2, -1), keepdim=True) + 1e-7)  # no singular value above 1
-    for _ in range(steps):
+    for _ in range(5):
         A = X @ X.mT  # (..., M, M)
         X = a * X + (b * A + c * A @ A) @ X
     return X.mT if tall else X

@@ -135,8 +135,6 @@ class MaskedPatches(Objective):
     Source: Section 4.6 and Appendix B.1.2, target 1; chapter 17.
     """
 
-    side = 1  # cells along each side of a patch that have a colour of their own
-
     def __init__(self, recipe: Recipe) -> None:
         if not isinstance(recipe.model, ViTConfig):
             got = f"{type(recipe.model).__name__}; only patches can be masked"
@@ -227,22 +225,22 @@ class MaskedPatches(Objective):
     @property
     def num_outputs(self) -> int:
         """Numbers K that the model predicts for each patch."""
-        return min(self.side, self.patch_size) ** 2 * LEVELS**self.cfg.in_chans
+        return LEVELS**self.cfg.in_chans
 
     def targets(self, images: Float[Tensor, "B C H W"]) -> Shaped[Tensor, "B N A"]:
         """What is right for every patch of `images` in [0, 1]."""
-        return patch_colours(images, self.patch_size, self.side)
+        return patch_colours(images, self.patch_size)
 
     def error(
         self, outputs: Float[Tensor, "B M K"], targets: Shaped[Tensor, "B M A"]
     ) -> Float[Tensor, ""]:
         """The mean loss."""
-        # (B M cells, 512)
-        return F.cross_entropy(self._classes(outputs).flatten(0, 2), targets.flatten())
+        # (B M, 512)
+        return F.cross_entropy(outputs.flatten(0, 1), targets.flatten())
 
     def answers(self, outputs: Float[Tensor, "B M K"]) -> Shaped[Tensor, "B M A"]:
         """The prediction that `outputs` stand for, in the form of targets."""
-        return self._classes(outputs).argmax(dim=3)
+        return outputs.argmax(dim=2, keepdim=True)
 
     def constant(self, targets: Shaped[Tensor, "B M A"]) -> Shaped[Tensor, "*A"]:
         """The best answer that is the same for all patches."""
@@ -253,19 +251,6 @@ class MaskedPatches(Objective):
     ) -> Tensor:
         """The `metric`."""
         return (answers == targets).float().mean()
-
-    def _classes(self, outputs: Tensor) -> Tensor:
-        # (B, M, cells, 512)
-        return outputs.unflatten(2, (-1, LEVELS**self.cfg.in_chans))
-
-
-class MaskedGrid(MaskedPatches):
-    """The 16 colours of each patch shrunk to 4 x 4, at once: of 8 x 8 pixels, the means of 2 x 2.
-
-    Source: Appendix B.1.2, target 2; chapter 17.
-    """
-
-    side = 4
 
 
 class MaskedPixels(MaskedPatches):
@@ -306,6 +291,5 @@ class MaskedPixels(MaskedPatches):
 OBJECTIVES: dict[str, type[Objective]] = {
     "classification": Classification,
     "masked-mean": MaskedPatches,
-    "masked-grid": MaskedGrid,
     "masked-pixels": MaskedPixels,
 }

@@ -17,7 +17,6 @@ from vitlib.checks import (
     Positive,
     Rate,
     check_choice,
-    check_value,
     checked,
 )
 from vitlib.train.muon import Muon
@@ -186,9 +185,6 @@ class EMA:
         model: The model to follow; `EMA.model` is a copy in eval mode.
         decay: 0.999 averages over about the last thousand steps.
 
-    Raises:
-        ValueError: From `update` and `load_state_dict`, if what is given belongs to another model.
-
     Source: Polyak and Juditsky (1992) average all steps alike; the paper averages its largest models when
         fine-tuning (table 4); chapter 10.
     """
@@ -201,18 +197,10 @@ class EMA:
     @torch.no_grad()
     @checked
     def update(self, model: nn.Module) -> None:
-        """Take the model's weights into the average; buffers are copied as they are.
-
-        Raises:
-            ValueError: If they are another model's.
-        """
+        """Take the model's weights into the average; buffers are copied as they are."""
         d = min(self.decay, (1 + self.updates) / (10 + self.updates))
         mine: list[Tensor] = list(self.model.parameters())
         theirs = [p.detach() for p in model.parameters()]
-        if [(p.shape, p.dtype) for p in mine] != [(p.shape, p.dtype) for p in theirs]:
-            raise ValueError(
-                "expected the averaged model, got one of other weights; make another EMA"
-            )
         self.updates += 1
         torch._foreach_lerp_(mine, theirs, 1 - d)
         for buffer, theirs in zip(self.model.buffers(), model.buffers(), strict=True):
@@ -223,15 +211,6 @@ class EMA:
         return {"model": self.model.state_dict(), "updates": self.updates}
 
     def load_state_dict(self, state: dict) -> None:
-        """Restore what `state_dict` gave.
-
-        Raises:
-            ValueError: If an average of another model gave it.
-        """
-        try:
-            check_value("updates", updates := state["updates"], Natural)
-            self.model.load_state_dict(state["model"])
-        except (IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-            words = f"expected what state_dict gives for this model, got other ({error!r:.100})"
-            raise ValueError(f"{words}; make another EMA") from error
-        self.updates = updates
+        """Restore what `state_dict` gave."""
+        self.model.load_state_dict(state["model"])
+        self.updates = state["updates"]

@@ -57,7 +57,7 @@ class Recipe:
         precision: "auto" is the faster one where the run begins; see `pick_precision`.
         seed: Decides the initial weights, the order of the images and every augmentation.
         objective: "classification", or what is predicted of corrupted patches, without any labels: "masked-mean"
-            (their mean colour), "masked-grid" (their colours, 4 x 4) or "masked-pixels"; see `OBJECTIVES`.
+            (their mean colour) or "masked-pixels"; see `OBJECTIVES`.
         mask_ratio: Share of the patches that are corrupted, where the objective is a masked one.
 
     Raises:
@@ -91,9 +91,9 @@ class Recipe:
     ema_decay: Rate = 0.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     seed: Natural = 0
-    objective: Literal[
-        "classification", "masked-mean", "masked-grid", "masked-pixels"
-    ] = "classification"
+    objective: Literal["classification", "masked-mean", "masked-pixels"] = (
+        "classification"
+    )
     mask_ratio: MaskRatio = 0.5
 
     def __post_init__(self) -> None:

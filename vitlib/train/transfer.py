@@ -81,13 +81,7 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
         raise ValueError(
             f"expected start to be made as recipe.model says, got {words}; {fix}"
         )
-    try:
-        model.load_state_dict(start.state_dict())
-    except RuntimeError as error:
-        words = " ".join(str(error).split())
-        raise ValueError(
-            f"expected start to have recipe.model's weights, got others; {words}"
-        ) from error
+    model.load_state_dict(start.state_dict())
     crc = 0
     for value in model.state_dict().values():
         crc = zlib.crc32(value.cpu().contiguous().numpy().data, crc)
@@ -98,7 +92,6 @@ def start_from(model: nn.Module, start: nn.Module) -> int:
 def features(
     model: VisionTransformer | ResNet,
     images: Shaped[Tensor, "n C H W"],
-    device: str | torch.device | None = None,
     batch_size: Count = 500,
 ) -> Float[Tensor, "n D"]:
     """What the head would read of raw images (normalised here): their pooled vectors, the model frozen, in eval mode.
@@ -106,7 +99,6 @@ def features(
     Args:
         model: Its head is left out.
         images: (n, C, H, W), uint8 or float in [0, 1]; normalised here.
-        device: As for `predict`.
         batch_size: Images at a time.
 
     Returns:
@@ -114,7 +106,7 @@ def features(
 
     Source: Equation 4 and Section 4.1; chapter 16.
     """
-    return outputs(replace_head(model, 0), images, device, batch_size)
+    return outputs(replace_head(model, 0), images, batch_size)
 
 
 @checked

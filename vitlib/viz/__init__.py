@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from vitlib.viz.attention import (
-    attention_grid,
-    attention_overlay,
-    show_attention_from_patch,
-)
-from vitlib.viz.curves import curve_panels, learning_curves, plot_lines
+from vitlib.viz.attention import attention_overlay, show_attention_from_patch
+from vitlib.viz.curves import curve_panels, plot_lines
 from vitlib.viz.diagrams import architecture, number_grid, shape_flow
 from vitlib.viz.matrices import confusion_matrix, heat_maps, similarity_maps
 from vitlib.viz.pictures import show_images, show_patches, show_predictions, show_tokens
-from vitlib.viz.style import PALETTE, use_style
+from vitlib.viz.style import PALETTE
 from vitlib.viz.tables import table
 
 __all__ = [
     "PALETTE",
     "architecture",
-    "attention_grid",
     "attention_overlay",
     "confusion_matrix",
     "curve_panels",
     "heat_maps",
-    "learning_curves",
     "number_grid",
     "plot_lines",
     "shape_flow",
@@ -33,5 +27,4 @@ __all__ = [
     "show_tokens",
     "similarity_maps",
     "table",
-    "use_style",
 ]

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vitlib.checks import Grid, checked
 from vitlib.explain.attention import check_layers, stack_layers
-from vitlib.viz.card import Card, draw_pixels, image_table, panels
+from vitlib.viz.card import Card, draw_pixels, panels
 from vitlib.viz.inputs import checked_titles, image_array, patch_grid
 from vitlib.viz.style import BLACK, STYLE
 
@@ -26,7 +26,7 @@ from vitlib.viz.style import BLACK, STYLE
 COLOURS = colormaps["cividis"]
 GREY = torch.tensor([0.299, 0.587, 0.114])  # how bright red, green and blue look
 
-__all__ = ["attention_grid", "attention_overlay", "show_attention_from_patch"]
+__all__ = ["attention_overlay", "show_attention_from_patch"]
 
 
 @rc_context(STYLE)
@@ -70,57 +70,6 @@ def attention_overlay(
     for ax, one in zip(axes, [array, *maps], strict=True):
         draw_pixels(ax, one)
     _scale(fig, axes, gamma, label)
-    return fig
-
-
-@rc_context(STYLE)
-@checked
-def attention_grid(
-    image: Tensor,
-    maps: Tensor | Annotated[Sequence[Tensor], partial(check_layers, "h T T")],
-    grid: Grid | None = None,
-    *,
-    gamma: int | float = 1.0,
-) -> Figure:
-    """The attention of CLS in every layer (from left to right) and head (from top to bottom).
-
-    Colours mean what they mean in `attention_overlay`: blue none, yellow the largest weight of that layer and head.
-
-    Args:
-        image: (3, H, W), uint8 or float in [0, 1].
-        maps: (L, h, T, T), one image's `attention_maps`, or a sequence of its layers, (h, T, T); numbered from 0,
-            as they are indexed.
-        grid: (rows, cols) of patches; None where their number is a square.
-        gamma: As for `attention_overlay`.
-
-    Raises:
-        ValueError: If the maps are not one image's.
-
-    Source: Figure 6; Appendix D.8; chapter 09.
-    """
-    array, maps = image_array(image), stack_layers(maps)
-    if maps.ndim != 4 or maps.shape[-1] != maps.shape[-2]:
-        fix = "take maps[:, i] for image i"
-        raise ValueError(
-            f"expected maps of one image, (L, h, T, T), got {tuple(maps.shape)}; {fix}"
-        )
-    layers, heads = maps.shape[:2]
-    rows = maps[:, :, 0, 1:].transpose(0, 1).flatten(0, 1)  # (L, h, N) -> (h*L, N)
-    table = torch.from_numpy(
-        np.stack(_coloured(array, rows, grid, gamma, pixels=1024 // layers))
-    )
-    table = table.unflatten(0, (heads, layers))  # (h*L, H, W, 3) -> (h, L, H, W, 3)
-    fig, ax = image_table(table, gap=max(2, table.shape[3] // 16), max_side=1.7)
-    ax.set_xticks(
-        ax.get_xticks(),
-        [f"layer {i}" if layers <= 8 or not i else str(i) for i in range(layers)],
-    )
-    ax.set_yticks(
-        ax.get_yticks(),
-        [f"head {i}" if heads <= 8 or not i else str(i) for i in range(heads)],
-    )
-    ax.xaxis.tick_top()
-    _scale(fig, [ax], gamma)
     return fig
 
 
@@ -189,7 +138,7 @@ def yellowest(
     """Of each map of attention or similarity in a figure, the k yellowest squares, (row, column), off the drawing."""
     first, *others = fig.axes[:-1]  # the last is the scale
     pictures = [ax.images[0].get_array() for ax in others]
-    if not others:  # one table of maps: a tick at the middle of each
+    if not others:  # one table of similarities: a tick at the middle of each
         table = np.asarray(first.images[0].get_array())
         (high, *ys), (wide, *xs) = first.get_yticks(), first.get_xticks()
         pictures = [
@@ -217,10 +166,9 @@ def _coloured(
     weights: Tensor,
     grid: tuple[int, int] | None,
     gamma: int | float,
-    floor: int | float = 0.25,
-    pixels: int = 256,
+    floor: int | float,
 ) -> list[np.ndarray]:
-    """Each of k rows of weights as colours over the grey image, about `pixels` high or wide, up to twice that."""
+    """Each of k rows of weights as colours over the grey image, about 256 pixels high or wide, up to twice that."""
     weights = weights.detach().cpu().float()
     fits = weights.ndim in (1, 2) and weights.numel()
     if not fits or not (weights >= 0).all() or not weights.isfinite().all():
@@ -239,7 +187,7 @@ def _coloured(
         )
     rows, cols = patch_grid(weights.shape[-1], grid)
     longest = max(image.shape[:2])
-    times, skip = max(1, pixels // longest), max(1, longest // pixels)
+    times, skip = max(1, 256 // longest), max(1, longest // 256)
     grey = torch.from_numpy(image) @ GREY  # (H, W, 3) -> (H, W)
     grey = (grey - grey.min()) / (grey.max() - grey.min()).clamp_min(1e-12)
     # each pixel becomes times x times

@@ -1,4 +1,4 @@
-"""The card each figure is drawn on, not from the paper; panels, tables of images and small text on it."""
+"""The card each figure is drawn on, not from the paper; panels of images and small text on it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import torch.nn.functional as F
-from einops import rearrange
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from torch import Tensor
 
 from vitlib.viz.style import DPI, INNER_WIDTH, MARGIN, NARROW, SMALL, STYLE, WIDTH
 
@@ -185,38 +182,3 @@ def image_panels(
     for ax, image in zip(axes, images, strict=True):
         draw_pixels(ax, image)
     return card, axes
-
-
-def image_table(
-    images: Tensor,
-    gap: int,
-    max_side: float = 9.0,
-    right: float = 0.0,
-    cmap: str | None = None,
-) -> tuple[Card, Axes]:
-    """A card with one axes: images (rows, cols, H, W, channels), `gap` pixels apart; `right` inches stay free."""
-    rows, cols, height, width, channels = images.shape
-    if channels == 3:
-        images = F.pad(images, (0, 1), value=1.0)  # opaque, and the gaps are not
-    images = F.pad(
-        images, (0, 0, 0, gap, 0, gap), value=float("nan") if channels == 1 else 0.0
-    )
-    table = rearrange(images, "rows cols H W channels -> (rows H) (cols W) channels")[
-        :-gap, :-gap
-    ]
-    aspect = len(table) / table.shape[1]
-    tall = min(aspect * (INNER_WIDTH - 0.75 - right), aspect * max_side * cols, 6.4)
-    card = Card((max(tall, 1.4) + 0.55 if right else tall + 0.35) + 2 * MARGIN)
-    ax = card.add_subplot()
-    ax.imshow(table.numpy(), cmap=cmap)
-    ax.set_xticks(
-        [i * (width + gap) + (width - 1) / 2 for i in range(cols)],
-        map(str, range(cols)),
-    )
-    ax.set_yticks(
-        [i * (height + gap) + (height - 1) / 2 for i in range(rows)],
-        map(str, range(rows)),
-    )
-    ax.grid(False)
-    ax.spines[:].set_visible(False)
-    return card, ax

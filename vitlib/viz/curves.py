@@ -1,4 +1,4 @@
-"""Lines and learning curves, in the manner of Figure 5."""
+"""Curves, in the manner of Figure 5."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from vitlib.viz.card import Card, drawable, text_size
 from vitlib.viz.style import (
     CARD,
     DPI,
-    INK,
     INNER_WIDTH,
     LINESTYLES,
     MARKERS,
@@ -26,7 +25,7 @@ from vitlib.viz.style import (
     TEXT,
 )
 
-__all__ = ["curve_panels", "learning_curves", "plot_lines"]
+__all__ = ["curve_panels", "plot_lines"]
 
 
 @rc_context(STYLE)
@@ -36,7 +35,6 @@ def plot_lines(
     xlabel: str,
     ylabel: str,
     *,
-    title: str = "",
     logx: bool = False,
     logy: bool = False,
     labels: Literal["direct", "legend", "none"] = "direct",
@@ -48,7 +46,6 @@ def plot_lines(
         series: Name -> y, or (x, y), or (x, y, spread) for a band of y +- spread; at most 7 names.
         xlabel: What x is, with its unit.
         ylabel: What y is, with its unit.
-        title: One line above.
         logx: Whether x is logarithmic.
         logy: Whether y is logarithmic.
         labels: "direct" writes each name at the end of its curve, "legend" in a box, "none" nowhere.
@@ -61,7 +58,6 @@ def plot_lines(
     ax = fig.add_subplot(
         xscale="log" if logx else "linear", yscale="log" if logy else "linear"
     )
-    ax.set_title(title, loc="left", weight="bold", pad=26)
     _name_axes(ax, xlabel, ylabel)
     for i, (name, (x, y, *spread)) in enumerate(curves.items()):
         _draw_curve(ax, i, x, y, label=name, linestyle=LINESTYLES[i])
@@ -91,59 +87,6 @@ def plot_lines(
         _label_ends(fig, ax, curves)
     elif labels == "legend":
         _legend(fig, ax.lines)
-    return fig
-
-
-@rc_context(STYLE)
-@checked
-def learning_curves(results: Mapping[str, Mapping]) -> Figure:
-    """Loss and accuracy by epoch: held-out images solid, training images dashed.
-
-    Args:
-        results: Name -> what `train_model` returned, or the card of a pretrained model; at most 7. Of
-            each entry of its "epochs", the keys train_loss, val_loss, train_accuracy and val_accuracy
-            are drawn where present.
-
-    Raises:
-        ValueError: If a result has no epochs.
-
-    Source: chapter 09.
-    """
-    _check_number_of_curves(results)
-    for run, result in results.items():
-        if not result.get("epochs"):
-            got = f"{result.get('epochs')!r}; pass what train_model returned, or a card"
-            raise ValueError(
-                f'results[{run!r}]: expected a list of epochs under "epochs", got {got}'
-            )
-    splits = (
-        ("val", "held out", {"linestyle": "-", "linewidth": 2.0}),
-        ("train", "training", {"linestyle": "--", "linewidth": 1.4}),
-    )
-    fig, drawn = Card(3.9), set()
-    measures = (("loss", "loss", 1), ("accuracy", "accuracy (%)", 100))
-    for ax, (key, ylabel, scale) in zip(fig.subplots(1, 2), measures, strict=True):
-        ax.xaxis.set_major_locator(ticker.MaxNLocator(5, integer=True))
-        _name_axes(ax, "epoch", ylabel)
-        for i, result in enumerate(results.values()):
-            for split, label, line in splits:
-                rows = [
-                    row
-                    for row in result["epochs"]
-                    if row.get(f"{split}_{key}") is not None
-                ]
-                if rows:
-                    drawn.add(label)
-                    x, y = (
-                        [row["epoch"] for row in rows],
-                        [scale * row[f"{split}_{key}"] for row in rows],
-                    )
-                    _draw_curve(ax, i, x, y, **line)
-    looks = [(run, _look(i)) for i, run in enumerate(drawable(results))]
-    looks += [
-        (label, {"color": INK} | line) for _, label, line in splits if label in drawn
-    ]
-    _legend(fig, [Line2D([], [], label=label, **look) for label, look in looks])
     return fig
 
 

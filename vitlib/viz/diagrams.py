@@ -129,7 +129,6 @@ def architecture(cfg: ViTConfig, image: Tensor) -> Figure:
         "norm_order": "pre",
     }
     paper |= {
-        "attention": "full",
         "global_pool": "token",
         "head": "linear",
         "layer_scale": None,

@@ -8,15 +8,28 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from einops import rearrange
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from vitlib.checks import Count, Grid, checked
-from vitlib.viz.card import Card, drawable, image_table, panels, small_text, text_size
+from vitlib.viz.card import Card, drawable, panels, small_text, text_size
 from vitlib.viz.inputs import checked_titles, class_array, patch_grid
-from vitlib.viz.style import BLACK, CARD, EDGE, ERRORS, INK, MUTED, SMALL, STYLE, WIDTH
+from vitlib.viz.style import (
+    BLACK,
+    CARD,
+    EDGE,
+    ERRORS,
+    INK,
+    INNER_WIDTH,
+    MARGIN,
+    MUTED,
+    SMALL,
+    STYLE,
+    WIDTH,
+)
 
 __all__ = ["confusion_matrix", "heat_maps", "similarity_maps"]
 
@@ -234,11 +247,23 @@ def similarity_maps(pos_embed: Tensor, grid: Grid | None = None) -> Figure:
         )
     rows, cols = patch_grid(len(table), grid)
     unit = F.normalize(table, dim=1)
+    gap = 1 if cols < 12 else 2  # pixels of no colour between two maps
     # (N, N) -> a map at each place
-    maps = (unit @ unit.T).reshape(rows, cols, rows, cols, 1)
-    fig, ax = image_table(maps, gap=1 if cols < 12 else 2, cmap="cividis", right=1.3)
-    ax.images[0].set_clim(-1, 1)  # the same for every table, so that figures compare
-    ax.set(xlabel="column of the patch", ylabel="row of the patch")
+    maps = (unit @ unit.T).reshape(rows, cols, rows, cols)
+    maps = F.pad(maps, (0, gap, 0, gap), value=float("nan"))
+    whole = rearrange(maps, "rows cols h w -> (rows h) (cols w)")[:-gap, :-gap]
+    # 2.05 inches for the scale and the names
+    tall = min(len(whole) / whole.shape[1] * (INNER_WIDTH - 2.05), 6.4)
+    fig = Card(max(tall, 1.4) + 0.55 + 2 * MARGIN)
+    ax = fig.add_subplot(xlabel="column of the patch", ylabel="row of the patch")
+    # the same scale for every table, so that figures compare
+    ax.imshow(whole.numpy(), cmap="cividis", vmin=-1, vmax=1)
+    for axis, n in ((ax.xaxis, cols), (ax.yaxis, rows)):
+        axis.set_ticks(
+            [i * (n + gap) + (n - 1) / 2 for i in range(n)], map(str, range(n))
+        )
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
     _colorbar(fig, [ax], "cosine similarity", shrink=0.7, aspect=25)
     return fig
 

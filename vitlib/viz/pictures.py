@@ -138,7 +138,6 @@ def show_predictions(
     probs: Tensor,
     labels: Tensor | None,
     classes: Sequence[str],
-    cols: Count | None = None,
 ) -> Figure:
     """What a model took images for: a green frame and a tick, or a red frame, a cross and the truth.
 
@@ -147,7 +146,6 @@ def show_predictions(
         probs: (n, K), rows sum to 1.
         labels: (n,), or None where the truth is not known: then there is no mark.
         classes: K names.
-        cols: Images per row; by default as many as the names leave room for, up to 5.
 
     Raises:
         ValueError: If the lengths differ, a row of `probs` does not sum to 1 or a label is out of range.
@@ -180,7 +178,7 @@ def show_predictions(
         titles.append(f"{mark}{classes[pred]} {100 * share:.0f} %")
         xlabels.append(f"is {classes[truth]}" if wrong else "")
         colours.append({"": 0, "✗ ": 1, "✓ ": 2}[mark])
-    fig, axes = image_panels(arrays, cols, titles, xlabels, max_cols=5)
+    fig, axes = image_panels(arrays, None, titles, xlabels, max_cols=5)
     for ax, colour in zip(axes, colours, strict=True):
         ax.title.set_color(TEXT[colour])
         for (

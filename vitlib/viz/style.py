@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import rc_params_from_file, rcParams
+from matplotlib import rc_params_from_file
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.font_manager import fontManager
 
-__all__ = ["PALETTE", "use_style"]
+__all__ = ["PALETTE"]
 
 STYLE = rc_params_from_file(
     Path(__file__).with_name("patchbypatch.mplstyle"), use_default_template=False
@@ -41,11 +41,3 @@ MARKERS = "osD^vPX"
 LINESTYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 1)))
 # where none is, the page
 ERRORS = LinearSegmentedColormap.from_list("errors", ["#c04f0000", "#c04f00"])
-
-
-def use_style() -> None:
-    """Give your own matplotlib figures the house style; those of this module have it anyway.
-
-    Source: chapter 01.
-    """
-    rcParams.update(STYLE)

@@ -94,8 +94,9 @@ def load_pretrained(
     try:
         card, state = _in_run(path) if is_run else _saved(name, folder)
         check_finite(state, torch.float32, "it was damaged")
-        card["config"] = fields_now("ViTConfig", card["config"])
-        cfg = CONFIGS[card.get("kind", "vit")](**card["config"])
+        kind = CONFIGS[card.get("kind", "vit")]
+        card["config"] = fields_now(kind.__name__, card["config"])
+        cfg = kind(**card["config"])
         _check_sizes(cfg, state)
         model = build_model(cfg)
         model.load_state_dict({key: value.float() for key, value in state.items()})

@@ -280,6 +280,15 @@ class Adapted(nn.Linear):
         return super().forward(x) + self.up(self.down(x))
 
 
+def along_lines(self, x, bias):
+    """Full attention under a mask: a patch reads its row, its column and CLS, which reads all."""
+    rows, cols = torch.cartesian_prod(*map(torch.arange, CONFIG.grid)).T
+    apart = (rows[:, None] != rows) & (cols[:, None] != cols)  # (N, N)
+    mask = torch.zeros(1 + N, 1 + N)
+    mask[1:, 1:].masked_fill_(apart, -torch.inf)
+    return vl.Attention.forward(self, x, bias + mask)
+
+
 class Uneven(Heads):
     """Queries of all heads; of keys and values what `widths` says, the same for all heads if they are narrow."""
 
@@ -457,7 +466,7 @@ for name, make in {
     "norms come last": lambda: {"model": vit(norm_order="post")},
     "a ResNet": lambda: {"model": vl.build_model(vl.ResNetConfig(widths=(16, 32, 64)))},
     "axial attention, relative positions": lambda: {
-        "model": vit(attention="axial", pos_embed="relative")
+        "model": vit(attn=along_lines, pos_embed="relative")
     },
     "an MLP of the pixels": lambda: {
         "model": nn.Sequential(
