@@ -268,8 +268,9 @@ def our_studies() -> str:
 
 
 def what_it_learns() -> str:
-    """The accuracy of the ViT that learns in a page without each part, in the page's engine and in PyTorch."""
-    cells = load_results("learns")["cells"]
+    """The accuracy of the ViT that learns in a page without each part, in the page's engine and in PyTorch; ridge's."""
+    measured = load_results("learns")
+    cells = measured["cells"]
 
     def both(runs: dict[str, list[dict]]) -> str:
         return " · ".join(
@@ -280,6 +281,8 @@ def what_it_learns() -> str:
     rows = [
         [t(part), *(both(of[part]) for of in cells.values())] for part in cells["where"]
     ]
+    linear = (f"{100 * measured['ridge'][task]:.0f}" for task in cells)
+    rows.append([t("ridge on pixels"), *linear])
     return vl.viz.table([t("page · PyTorch"), *map(t, cells)], rows)
 
 

@@ -46,6 +46,7 @@ HELD = {
         "17": 5,
         "18": 2,
         "clinic": 7,
+        "learns": 2,
         "questions": 3,
     },
 }
