@@ -6,9 +6,7 @@ import argparse
 import io
 import re
 import shlex
-import zipfile
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -52,11 +50,8 @@ __all__ = ["Look", "look"]
 _RUN = "python -m vitlib"
 _SIDE = (32, 32)  # of the pictures that are compared
 _MANY = 5_000  # files and folders that are looked at further down
-_HANDED_IN = (".ipynb", ".zip")
-_LARGE = 20_000_000  # bytes of a notebook
 # what trainers keep beside weights
 _BESIDE = re.compile(r"optim|sched|scaler|rng_state|training_args|random_states")
-_TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
 )
@@ -86,9 +81,8 @@ def configure(commands) -> None:
     p = commands.add_parser(
         "look",
         help="say what a file or folder is, and the next command",
-        description="Say what a file or folder is: a ViT's weights, a picture, a folder of pictures, a run, what\n"
-        "students handed in; what of it is ignored, missing, repeated or assumed; and the next command. Without\n"
-        "THING, list what is read.",
+        description="Say what a file or folder is: a ViT's weights, a picture, a folder of pictures, a run; what\n"
+        "of it is ignored, missing, repeated or assumed; and the next command. Without THING, list what is read.",
         epilog="example: python -m vitlib look dinov2.safetensors",
     )
     p.add_argument("thing", nargs="?", metavar="THING", help="a file or a folder")
@@ -116,7 +110,7 @@ def _readable() -> list[str]:
         f"  of the families {', '.join(FAMILIES)}",
         f"  not: {'; '.join(lacks)}",
         "a picture, a folder of pictures, one with a folder for each class, or with train/ and test/",
-        "the folder of a run; a folder, or a platform's zip, of notebooks that were handed in",
+        "the folder of a run",
     ]
 
 
@@ -126,8 +120,7 @@ def look(thing: str | Path, **assume: object) -> Look:
 
     Args:
         thing: A file of weights, or their folder; a picture; a folder of pictures, with a folder for each class or with
-            train/ and test/, too; the folder of a run; notebooks that were handed in, as a folder or a platform's
-            zip; the name of a model of the book.
+            train/ and test/, too; the folder of a run; the name of a model of the book.
         **assume: What no file tells of others' weights; see `load_pretrained`.
 
     Returns:
@@ -151,8 +144,7 @@ def look(thing: str | Path, **assume: object) -> Look:
     if found := _cifar10(path):
         return found
     if path.exists() and is_others(path) and not _is_picture(path):
-        notebooks = _notebooks(path)
-        return _submissions(path, notebooks) if notebooks else _weights(path, assume)
+        return _weights(path, assume)
     if assume:
         raise ValueError(
             f"expected no {', '.join(assume)}: {thing} is no file of others' weights"
@@ -161,7 +153,6 @@ def look(thing: str | Path, **assume: object) -> Look:
         _model,
         _unfinished,
         _picture,
-        _handed_in,
         _pictures,
         _further_down,
         _card_alone,
@@ -170,7 +161,7 @@ def look(thing: str | Path, **assume: object) -> Look:
         if found := kind(path):
             return found
     raise ValueError(
-        f"{thing} holds no weights, pictures, run or notebooks{_other(path)}; {LISTS}"
+        f"{thing} holds no weights, pictures or run{_other(path)}; {LISTS}"
     )
 
 
@@ -361,70 +352,6 @@ def _picture(path: Path) -> Look | None:
         f"{printable(path.name)}: a picture, {kind}, {width} x {height} pixels{turned}"
     )
     return Look([line], f"{_RUN} predict cifar10-photo {_quoted(path)}")
-
-
-def _notebooks(path: Path) -> dict[str, str]:
-    """The notebooks at a path, or in a folder, in a zip and in zips there, each with its text; no program's copies."""
-    files, top = [path], path.parent
-    if path.is_dir():
-        inside = (file for file in path.rglob("*") if file.suffix in _HANDED_IN)
-        files, top = sorted(inside), path
-    raw: dict[str, bytes] = {}
-    for file in files:
-        name = file.relative_to(top).as_posix()
-        if not file.is_file() or "/." in f"/{name}":
-            continue
-        if file.suffix == ".ipynb":
-            raw[name] = file.read_bytes()
-        elif zipfile.is_zipfile(file):
-            raw |= {f"{name}/{inner}": text for inner, text in _unpacked(file)}
-    return {name: text.decode(errors="replace") for name, text in raw.items()}
-
-
-def _unpacked(source: Path | io.BytesIO) -> Iterator[tuple[str, bytes]]:
-    """The notebooks in a zip, and in the zips that it holds, as platforms pack them."""
-    with zipfile.ZipFile(source) as packed:
-        for info in packed.infolist():
-            kind = Path(info.filename).suffix
-            if kind not in _HANDED_IN or "/." in f"/{info.filename}":
-                continue
-            if info.flag_bits & 1:
-                raise ValueError(
-                    f"{info.filename} in the zip has a password; unpack it first"
-                )
-            if info.file_size > _LARGE:
-                continue
-            raw = packed.read(info)
-            if kind == ".ipynb":
-                yield info.filename, raw
-            elif isinstance(source, Path) and zipfile.is_zipfile(io.BytesIO(raw)):
-                for name, text in _unpacked(io.BytesIO(raw)):
-                    yield f"{info.filename}/{name}", text
-
-
-def _handed_in(path: Path) -> Look | None:
-    notebooks = _notebooks(path)
-    return _submissions(path, notebooks) if notebooks else None
-
-
-def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
-    """What students handed in, by the tasks and answers that the notebooks name."""
-    found = Counter(
-        number for text in notebooks.values() for number in {*_TASK.findall(text)}
-    )
-    if not found:
-        raise ValueError(
-            f"no notebook of {len(notebooks)} in {path} names a task of a homework; {LISTS}"
-        )
-    (number, count), *others = found.most_common()
-    line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
-    line += "".join(f", {count} of homework {other}" for other, count in others)
-    if path.suffix == ".ipynb":
-        line = f"{printable(path.name)}: a notebook of homework {number}; grade takes the folder that it lies in"
-        path = path.parent
-    return Look(
-        [line], f"python -m classroom grade --homework {number} {_quoted(path)}"
-    )
 
 
 def _pictures(path: Path) -> Look | None:
