@@ -307,7 +307,7 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("grade HERE/none --homework 1", "expected a folder of submissions or a platform's zip, got HERE/none"),
+        ("grade HERE/none --homework 1", "expected a folder of submissions, a platform's zip or a notebook, got HERE"),
         ("grade HERE/empty --homework 1", "expected notebooks (.ipynb) or a folder for each student"),
         ("grade HERE/class --homework 1 --roster HERE/roster.csv", "expected the columns id and name in"),
         ("grade HERE/class --homework 1 --roster HERE/twice.csv", "expected one row for 1 in"),

@@ -161,7 +161,7 @@ REFUSED = {
         r"of floats: expected them in \[0, 1\], got ",
     ),
     "double": (coded("tif", GREY / 255), "of no kind that is read"),
-    "nothing": (b"", "of no kind that is read: it begins with b''"),
+    "nothing": (b"", "empty; fetch it again"),
     "heic": (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC, AVIF or a film"),
     "bomb": (
         HEADER + chunk(b"IDAT" + zlib.compress(bytes(99))),
