@@ -1,4 +1,4 @@
-"""ViTs of other libraries in the shape of one of ours, and pictures as they are fed, for tests and measurements."""
+"""ViTs of other libraries in the shape of one of ours, for tests and measurements."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from unittest.mock import MagicMock, patch
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import nn
 
 from vitlib.config import ViTConfig
-from vitlib.data.dataset import Dataset, normalize
 from vitlib.model.vit import VisionTransformer
 
 
@@ -105,20 +102,3 @@ LIBRARIES: dict[str, Callable[[ViTConfig], nn.Module]] = {
     "vit-pytorch": vit_pytorch,
     "transformers": transformers,
 }
-
-
-class Pictures(torch.utils.data.Dataset):
-    """One picture at a time, cropped, mirrored and normalised, as most training scripts have it."""
-
-    def __init__(self, data: Dataset) -> None:
-        self.data = data
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        padded = F.pad(self.data.images[index], (4, 4, 4, 4))
-        top, left = torch.randint(9, (2,)).tolist()
-        image = padded[:, top : top + 32, left : left + 32]
-        image = image.flip(-1) if torch.rand(()) < 0.5 else image
-        return normalize(image[None])[0], self.data.labels[index]

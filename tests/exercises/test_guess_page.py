@@ -68,7 +68,8 @@ def test_a_page_judges_as_check_does(number, browser):
     entry = find(number)
     asked = [part for part in ASKED[number] if has_data(entry, part)]
     one, two = (
-        [value for said, value in entry.mistaken if len(said) == n] for n in (1, 2)
+        [function() for said, function in entry.wrong() if len(said) == n]
+        for n in (1, 2)
     )
     given = [
         *one[:9],

@@ -68,7 +68,7 @@ def test_every_result_has_the_one_header(path):
 def test_what_a_committed_study_says_follows_from_its_runs(name):
     study, result = STUDIES[name], load_results(name)
     assert (result["question"], result["metric"]) == (study.question, study.metric)
-    assert read_study(name) == result  # every row is sealed and of this study
+    assert read_study(name) == result  # every row is of this study
     scores: dict[str, dict[int, float]] = {}
     for run in result["runs"]:
         assert run["seed"] not in scores.setdefault(run["variant"], {}), (

@@ -112,4 +112,4 @@ def test_a_tiny_crossover(run, monkeypatch):
     )
     chosen = {row["variant"] for row in result["runs"] if row["seed"] < 2}
     assert len(chosen) == 3 and any(name.startswith("pixels") for name in chosen)
-    assert all(row["hardware"] and "seal" in row for row in result["runs"])
+    assert all(row["hardware"] for row in result["runs"])

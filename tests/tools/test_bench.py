@@ -3,14 +3,13 @@
 import itertools
 
 import pytest
+import torch
 
 import vitlib as vl
 from tools import libraries
 from tools.measure import bench
 from vitlib.files import read_json
-from vitworkshop.studies.registry import STUDIES
 
-SIZE = "--img-size 8 --embed-dim 12 --depth 1 --batch-size 2 --rounds 2 --device cpu"
 TINY = vl.ViTConfig(
     img_size=8, patch_size=4, embed_dim=12, depth=1, num_heads=3, mlp_ratio=2.0
 )
@@ -21,15 +20,14 @@ def alone(monkeypatch):
     """The other libraries are not asked, importing them takes long; and turns are short."""
     monkeypatch.setattr(bench, "LIBRARIES", {"vitlib": vl.VisionTransformer})
     monkeypatch.setattr(bench, "TURN", 0.0)
-
-
-def run(words: str) -> dict:
-    return bench.run(bench.parse(words.split()))
+    monkeypatch.setattr(bench, "CONFIG", TINY)
+    monkeypatch.setattr(bench, "BATCH", 2)
+    monkeypatch.setattr(bench, "measure_memory", lambda *order: None)
 
 
 def test_the_command(capsys, tmp_path, timm):
     bench.LIBRARIES["timm"] = libraries.timm
-    bench.main([*SIZE.split(), "--no-memory", "--json", str(tmp_path / "speed.json")])
+    bench.main(["--rounds", "2", "--json", str(tmp_path / "speed.json")])
     out = capsys.readouterr().out
     assert "12 wide, 1 deep, 3 heads, MLP x 2, patch 4, 8 px, batch 2, AdamW" in out
     assert (
@@ -101,60 +99,9 @@ def test_all_have_a_turn_in_a_round_and_another_begins(monkeypatch):
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--threads 0", "--threads must be at least 1, got 0"),
-        (
-            "--device cpu --embed-dim 100",
-            "embed_dim 100 is not a multiple of num_heads 3; try embed_dim 102",
-        ),
-        (
-            "paths --device cpu --images 127",
-            "--images must be at least 128, a batch; got 127",
-        ),
-    ],
-)
-def test_bad_options(words, message, capsys):
-    assert bench.main(words.split()) == 2
-    assert capsys.readouterr().err == f"error: {message}\n"
-
-
-@pytest.mark.sampled(3)
-def test_what_happens_outside_of_the_runs_is_the_runners_cost():
-    """By a clock that is looked at in the beginning, around each of three runs, and at the end."""
-    tiny = {**bench.TINY, "model.embed_dim": 12, "model.depth": 1, "batch_size": 8}
-    ticks, study = itertools.count(), STUDIES[bench.STUDY]
-    speeds = bench.study_speeds(20, 1, "cpu", lambda: float(next(ticks)), tiny)
-    assert speeds == {"study": [18 * 3 / 7], "loop": [18 * 3 / 3]}
-    assert STUDIES[bench.STUDY] is study
-
-
-def test_every_path_of_training_is_measured(capsys, monkeypatch, timm):
-    base = vl.recipe(
-        bench.BASE, batch_size=8, **{"model.embed_dim": 12, "model.depth": 1}
-    )
-    monkeypatch.setattr(bench, "BASE", base)
-    losses, train_step = {}, bench.Trainer.train_step
-
-    def noted(self, batch):
-        train_step(self, batch)
-        losses.setdefault(self.objective.recipe.objective, float(self.sums[0]) / 8)
-
-    def two_seconds(steps, rounds, clock):
-        for step in steps.values():
-            step()
-        return dict.fromkeys(steps, [2.0] * rounds)
-
-    monkeypatch.setattr(bench.Trainer, "train_step", noted)
-    monkeypatch.setattr(bench, "take_turns", two_seconds)
-    speeds = run("paths --device cpu --images 32 --rounds 2")["images_per_s"]
-    paths = ["ViT", "ResNet", "hybrid", "masked", "timm, DataLoader"]
-    # batches of eight
-    assert list(speeds) == paths and set(map(tuple, speeds.values())) == {(4.0, 4.0)}
-    # log 512 and log 10: another objective
-    assert losses["masked-mean"] > 3 > losses["classification"]
-    found = {"ViT": [100.0, 100.0, 50.0], "ResNet": [50.0, 40.0, 45.0]}
-    assert "| ResNet | 45 images/s | 0.500 |" in bench.speeds_table(
-        {"images_per_s": found}
-    )
+def test_a_clock_that_would_not_see_everything_is_refused(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    with pytest.raises(
+        SystemExit, match="--clock cpu adds up all threads .*; use --threads 1"
+    ):
+        bench.main(["--clock", "cpu"])

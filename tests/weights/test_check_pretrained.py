@@ -24,7 +24,8 @@ from torch import nn
 import vitlib as vl
 from vitlib.data.photos import load_image
 from vitlib.files import read_json
-from vitworkshop.cli import main, pretrained
+from vitworkshop.cli import main
+from vitworkshop.web.export import imagenet
 
 cv2 = pytest.importorskip("cv2")
 TINY = vl.ViTConfig(
@@ -163,9 +164,8 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     # 224 / 0.9, as timm has it
     image = load_image("rocket.png", 248)[:, 12:236, 12:236]
     best = vl.predict(model, image[None])[0].topk(5)
-    called = timm.data.ImageNetInfo().index_to_description
     told = [(answer["class"], answer["name"]) for answer in stored["answers"]]
-    assert told == [(i, called(i)) for i in best.indices.tolist()]
+    assert told == [(i, imagenet()[1][i]) for i in best.indices.tolist()]
     assert [a["probability"] for a in stored["answers"]] == pytest.approx(
         best.values.tolist(), rel=1e-4
     )
@@ -185,22 +185,6 @@ def test_a_file_of_the_real_size_with_imagenets_names(timm, tmp_path, capsys):
     assert "\nrocket.png:\n" in said
     assert f"class {told[0][0]}  {told[0][1]}\n" in said
     assert all(str(out / one) in said for one in ("attention.png", "answers.json"))
-
-
-def test_names_of_the_reader_and_no_names(monkeypatch, capsys):
-    save_file(lively(TINY).state_dict(), "weights.safetensors")
-    names = [f"kind of {i}" for i in range(7)]
-    Path("names.txt").write_text("\n".join(names) + "\n")
-    for answer in run("weights.safetensors", "--classes", "names.txt")["answers"]:
-        assert answer["name"] == names[answer["class"]]
-    assert "kind of" in capsys.readouterr().out
-    assert {answer["name"] for answer in run("weights.safetensors")["answers"]} == {""}
-    for spec in (
-        None,
-        pretrained.find_spec("vitlib"),
-    ):  # without timm, and with one that has no such lists
-        monkeypatch.setattr(pretrained, "find_spec", lambda name, spec=spec: spec)
-        assert pretrained._class_names(None, None, 1000) == [""] * 1000
 
 
 @pytest.mark.parametrize("kind", ["DINO", "transformers, with a pooler"])
@@ -434,14 +418,6 @@ def test_a_file_of_another_kind_is_refused(key, value, message, capsys):
         ("cifar10-plain", "cifar10-plain is a model of this book; python -m vitlib"),
         ("weights --image nothing.jpg", "no file nothing.jpg"),
         ("weights --image names.txt", "names.txt is of no kind that is read"),
-        (
-            "weights --classes names.txt",
-            "expected 7 names in names.txt, got 2; write one a",
-        ),
-        (
-            "weights --classes nothing.txt",
-            "No such file or directory: nothing.txt",
-        ),
         (
             "weights --out names.txt",
             "--out must be a folder, got the file names.txt",

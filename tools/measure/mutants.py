@@ -1,6 +1,5 @@
 """Changes the packages in one small place at a time, and asks the module's own tests whether they notice.
 
-    python -m tools.measure.mutants                     modules that differ from the last commit but one
     python -m tools.measure.mutants vitlib/train        some of them
     python -m tools.measure.mutants vitlib vitworkshop  every module
 
@@ -34,7 +33,6 @@ from tqdm import tqdm
 
 from page.address import ROOT
 from tools.build import BUILD
-from tools.depends import PACKAGES
 
 if TYPE_CHECKING:
     from cosmic_ray.work_item import MutationSpec
@@ -162,15 +160,6 @@ def was_and_becomes(diff: str) -> dict[str, str]:
     }
 
 
-def changed(since: str) -> list[str]:
-    """The modules that differ from a commit."""
-    listed = ["git", "diff", "--name-only", "--diff-filter=d", since, "--", *PACKAGES]
-    names = subprocess.run(
-        listed, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    return [name for name in names if name.endswith(".py")]
-
-
 def key_of(change: MutationSpec, module: str, tests: list[str]) -> str:
     """By which a change is known again, on this module, by these tests."""
     texts = b"".join((ROOT / path).read_bytes() for path in (module, *tests))
@@ -233,17 +222,7 @@ def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    p.add_argument(
-        "paths",
-        nargs="*",
-        help="modules, or folders of them (default: what has changed)",
-    )
-    p.add_argument(
-        "--since",
-        default="HEAD~1",
-        metavar="COMMIT",
-        help="what `changed` is compared with",
-    )
+    p.add_argument("paths", nargs="+", type=Path, help="modules, or folders of them")
     p.add_argument("-n", type=int, default=3, help="changes in a module (default: 3)")
     p.add_argument(
         "--jobs", type=int, default=os.cpu_count(), help="at once (default: all cores)"
@@ -254,7 +233,7 @@ def main(argv: list[str] | None = None) -> int:
     os.chdir(ROOT)
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     modules = set()
-    for path in map(Path, args.paths or changed(args.since)):
+    for path in args.paths:
         modules.update(map(str, [path] if path.is_file() else path.rglob("*.py")))
     todo = [
         (change, module, own_tests(module, table["tests"]))

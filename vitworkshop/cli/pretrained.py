@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from vitlib.files import printable, write_atomic, write_json
 from vitlib.weights.pretrained import load_pretrained
 from vitworkshop.cli.options import check_out
 from vitworkshop.cli.weights import READS, add_assume, assumed, described
+from vitworkshop.web.export import imagenet
 
 _TOP = 5
 
@@ -41,8 +41,6 @@ def configure(commands) -> None:
         help="a photograph (default: the bundled cat)",
     )
     add_assume(p)
-    text = "a file of class names, one a line (default: ImageNet's for 1,000 classes, if timm is installed)"
-    p.add_argument("--classes", type=Path, metavar="NAMES", help=text)
     text = "the folder for attention.png and answers.json (default: runs/check-<name>)"
     p.add_argument("--out", type=Path, metavar="FOLDER", help=text)
     p.set_defaults(run=_check)
@@ -58,7 +56,8 @@ def _check(args: argparse.Namespace) -> None:
         )
     cfg, name = model.cfg, card["name"]
     count = 0 if card["projects"] or cfg.num_classes == 1 else cfg.num_classes
-    names = _class_names(args.classes, card.get("classes"), count)
+    unnamed = imagenet()[1] if count == 1000 else [""] * count
+    names = card.get("classes") or unnamed
     height, width = cfg.image_shape
     # a picture whose rim is cut off, as is usual on ImageNet
     whole = int(height / 0.9), int(width / 0.9)
@@ -111,33 +110,3 @@ def _check(args: argparse.Namespace) -> None:
     print(
         f"wrote {picture} and {write_json(out / 'answers.json', record | {'answers': answers})}"
     )
-
-
-def _class_names(path: Path | None, told: list[str] | None, count: int) -> list[str]:
-    """What the classes are called, by the reader's file, JSON beside the weights or timm; "" where none says it."""
-    if path is not None:
-        names = path.expanduser().read_text(encoding="utf-8").splitlines()
-        if len(names) != count:
-            raise ValueError(
-                f"expected {count:,} names in {path}, got {len(names):,}; write one a line"
-            )
-        return names
-    if told:
-        return told
-    # finds its folder without the seconds that an import takes
-    timm = find_spec("timm")
-    folder = (
-        Path(timm.origin).parent / "data" / "_info" if timm and timm.origin else Path()
-    )
-    if count != 1000 or not (folder / "imagenet_synsets.txt").is_file():
-        return [""] * count
-    lines = (
-        (folder / "imagenet_synset_to_lemma.txt")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
-    lemmas = dict(line.split("\t", 1) for line in lines)
-    return [
-        lemmas[synset]
-        for synset in (folder / "imagenet_synsets.txt").read_text().split()
-    ]

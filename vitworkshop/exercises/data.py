@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from vitworkshop.exercises.answers import parts_of, plain, same, spelling, words
-from vitworkshop.exercises.engine import Exercise, fits, form, joined
+from vitworkshop.exercises.engine import Exercise, Form, form, joined
 from vitworkshop.exercises.language import say
 
 
@@ -21,12 +21,8 @@ def has_data(exercise: Exercise, part: str) -> bool:
     """Whether a part of an exercise is judged by values: it is no function, and `run` leaves it as it is."""
     if exercise.inputs or not exercise.run:
         return not exercise.inputs
-    values = [exercise.value, *(value for _, value in exercise.mistaken)]
-    forms = [
-        form(exercise, parts_of(value)[part], parts_of(exercise.value)[part])
-        for value in values
-    ]
-    return all(same(made, raw, 0) for raw, made in forms)
+    forms = [exercise.right[part], *(forms[part] for _, forms, _ in exercise.known)]
+    return all(same(one.made, one.raw, 0) for one in forms)
 
 
 def kind_of(want: Any) -> str:
@@ -54,12 +50,11 @@ def is_whole(x: Any) -> bool:
     return isinstance(x, frozenset) or all(is_whole(each) for each in x)
 
 
-def value_of(exercise: Exercise, value: Any, want: Any) -> Any:
+def value_of(value: Form, want: Any) -> Any:
     """A value as it is compared: a word, a list of words, or numbers and whether they are counted."""
     if words(want, want) is None:
-        return [nested(plain(value)), is_whole(plain(value))]
-    made = form(exercise, value, want)[1]
-    return sorted(made) if isinstance(made, frozenset) else made
+        return [nested(value.raw), is_whole(value.raw)]
+    return sorted(value.made) if isinstance(value.made, frozenset) else value.made
 
 
 def known_words(want: Any, values: list[Any]) -> dict[str, str]:
@@ -80,10 +75,9 @@ def data_of(exercise: Exercise, asked: list[str]) -> dict[str, Any]:
     theirs, and the values that no earlier one leads to.
     """
     want, parts, mistakes, pairs = parts_of(exercise.value), {}, [], []
-    wrong = [(sentences, parts_of(value)) for sentences, value in exercise.mistaken]
-    seen = {part: [value_of(exercise, want[part], want[part])] for part in asked}
-    for sentences, values in wrong:
-        found = {part: value_of(exercise, values[part], want[part]) for part in asked}
+    seen = {part: [value_of(exercise.right[part], want[part])] for part in asked}
+    for sentences, forms, off in exercise.known:
+        found = {part: value_of(forms[part], want[part]) for part in asked}
         found = {
             part: value
             for part, value in found.items()
@@ -91,29 +85,23 @@ def data_of(exercise: Exercise, asked: list[str]) -> dict[str, Any]:
         }
         new = {part: value for part, value in found.items() if value not in seen[part]}
         if len(sentences) == 1:
-            off = [
-                p
-                for p in want
-                if not fits(
-                    exercise, *form(exercise, values[p], want[p]), want[p], want[p]
-                )
-            ]
             changed = {
                 part: value for part, value in found.items() if value != seen[part][0]
             }
-            mistakes.append((say(sentences[0]), off, changed))
+            mistakes.append((say(sentences[0]), [p for p in want if p in off], changed))
         elif new:
             pairs.append((say(joined(sentences, ())), new))
         for part, value in new.items():
             seen[part].append(value)
     for part in asked:
         others = exercise.others if words(want[part], want[part]) is not None else []
-        right = [
-            value_of(exercise, value, want[part]) for value in (want[part], *others)
+        forms = [form(exercise, other, want[part]) for other in others]
+        right = [value_of(one, want[part]) for one in (exercise.right[part], *forms)]
+        values = [
+            exercise.right[part].raw,
+            *(forms[part].raw for _, forms, _ in exercise.known),
         ]
-        known = known_words(
-            want[part], [want[part], *(values[part] for _, values in wrong)]
-        )
+        known = known_words(want[part], values)
         right = [
             value
             for i, value in enumerate(right)

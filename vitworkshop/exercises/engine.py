@@ -17,7 +17,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -36,6 +36,13 @@ from vitworkshop.exercises.answers import (
 )
 from vitworkshop.exercises.language import Said
 from vitworkshop.exercises.told import differ
+
+
+class Form(NamedTuple):
+    """A value in plain form, and what of it is compared."""
+
+    raw: Any
+    made: Any
 
 
 @dataclass
@@ -96,9 +103,21 @@ class Exercise:
                     yield [sentence for *_, sentence in some], function
 
     @cached_property
-    def mistaken(self) -> list[tuple[list, Any]]:
-        """The values that known mistakes lead to, with their sentences."""
-        return [(sentences, function()) for sentences, function in self.wrong()]
+    def right(self) -> dict[str, Form]:
+        """What is asked for, part by part, as it is compared."""
+        want = parts_of(self.value)
+        return {part: form(self, want[part], want[part]) for part in want}
+
+    @cached_property
+    def known(self) -> list[tuple[list, dict[str, Form], set[str]]]:
+        """The sentences of known mistakes, the values they lead to, as they are compared, and the parts they change."""
+        want, found = parts_of(self.value), []
+        for sentences, function in self.wrong():
+            value = parts_of(function())
+            forms = {part: form(self, value[part], want[part]) for part in want}
+            fine = {p for p in want if fits(forms[p], self.right[p], self.tol)}
+            found.append((sentences, forms, want.keys() - fine))
+        return found
 
     @cached_property
     def cases(self) -> list[tuple]:
@@ -151,30 +170,19 @@ def judge(exercise: Exercise, answer: Any) -> dict[str, Verdict]:
     answer = {"": answer} if "" in want else answer or {}
     got = {part: form(exercise, answer.get(part), want[part]) for part in want}
     found = {
-        part: judge_value(exercise, answer.get(part), *got[part], want[part])
-        for part in want
+        part: judge_value(exercise, answer.get(part), got[part], part) for part in want
     }
-    wrong, missed = [], not all(found.values())
-    for sentences, value in exercise.mistaken if missed else ():
-        value = parts_of(value)
-        wrong.append(
-            (
-                sentences,
-                value,
-                {p for p in want if fits(exercise, *got[p], value[p], want[p])},
-            )
-        )
     given = {part for part in want if answer.get(part) is not None}
     return {
-        part: verdict or judge_mistake(exercise, part, *got[part], want, given, wrong)
+        part: verdict or judge_mistake(exercise, part, got, given)
         for part, verdict in found.items()
     }
 
 
-def form(exercise: Exercise, answer: Any, want: Any) -> tuple[Any, Any]:
-    """An answer as it was given, in plain form, and what of it is compared."""
-    raw = plain(answer)
-    said = words(raw, want) if words(want, want) is not None else raw
+def form(exercise: Exercise, answer: Any, want: Any) -> Form:
+    """An answer, or a known value, as it is compared where this is asked for."""
+    raw, in_words = plain(answer), words(want, want) is not None
+    said = words(raw, want) if in_words else raw
     if isinstance(said, str):
         said = next(
             (word for word, like in exercise.spelled.items() if re.search(like, said)),
@@ -186,104 +194,96 @@ def form(exercise: Exercise, answer: Any, want: Any) -> tuple[Any, Any]:
         and (said.is_complex() or said.dtype == torch.bool)
     )
     made = plain(exercise.run(said)) if exercise.run and not odd else said
-    return raw, made if words(want, want) is None else words(made, want)
+    return Form(raw, words(made, want) if in_words else made)
 
 
-def fits(exercise: Exercise, raw: Any, got: Any, value: Any, want: Any) -> bool:
+def fits(got: Form, value: Form, tol: float) -> bool:
     """Whether an answer is this value, whatever its type, or this value rounded."""
-    theirs, wanted = form(exercise, value, want)
-    return same(got, wanted, exercise.tol) or rounded(raw, theirs)
+    return same(got.made, value.made, tol) or rounded(got.raw, value.raw)
 
 
 def judge_value(
-    exercise: Exercise, answer: Any, raw: Any, got: Any, want: Any
+    exercise: Exercise, answer: Any, got: Form, part: str
 ) -> Verdict | None:
     """The verdict on a number, numbers or words, without a look at the known mistakes; None if it is wrong."""
+    want = parts_of(exercise.value)[part]
     if answer is None or answer is ...:
         return Verdict("waiting")
     if callable(answer):
         return Verdict("told", Said("a value is asked for, got a function: call it"))
-    if got is None or isinstance(got, str) and not isinstance(want, str):
+    in_words = words(want, want)
+    if got.made is None or isinstance(got.made, str) and not isinstance(want, str):
         asked = Said(
             "a word"
             if isinstance(want, str)
             else "words"
-            if words(want, want)
+            if in_words
             else "True or False"
             if isinstance(want, bool)
             else "a number or numbers, without quotes"
         )
-        got = f"{answer!r:.60}"
-        return Verdict("told", Said("expected {want}, got {got}", want=asked, got=got))
-    others = exercise.others if words(want, want) is not None else []
-    if any(fits(exercise, raw, got, value, want) for value in (want, *others)):
-        return Verdict("right")
-    return None
+        given = f"{answer!r:.60}"
+        return Verdict(
+            "told", Said("expected {want}, got {got}", want=asked, got=given)
+        )
+    others = exercise.others if in_words is not None else []
+    right = [exercise.right[part], *(form(exercise, other, want) for other in others)]
+    return (
+        Verdict("right") if any(fits(got, one, exercise.tol) for one in right) else None
+    )
 
 
 def judge_mistake(
-    exercise: Exercise,
-    part: str,
-    raw: Any,
-    got: Any,
-    want: dict,
-    given: set[str],
-    wrong: list,
+    exercise: Exercise, part: str, answer: dict[str, Form], given: set[str]
 ) -> Verdict:
-    """What a wrong part is; `wrong` are known mistakes: sentences, values, and the given parts that they lead to.
+    """What a wrong part of an answer is, of which these parts were given.
 
-    Of several that lead to it those are named that explain the other parts as well, then those that change fewest.
+    Of several mistakes that lead to it those are named that explain the other parts as well, then those that change
+    fewest.
     """
-
-    def explained(value: dict, hit: set[str]) -> tuple[bool, int, int]:
-        off = {
-            p
-            for p in want
-            if not fits(exercise, *form(exercise, value[p], want[p]), want[p], want[p])
-        }
-        return off & given <= hit, len(off & given), -len(off)
-
-    named = [
-        (sentences, explained(value, hit))
-        for sentences, value, hit in wrong
-        if part in hit
-    ]
+    got, right, known = answer[part], exercise.right[part], exercise.known
+    named = []
+    for sentences, forms, off in known:
+        if fits(got, forms[part], exercise.tol):
+            mine = off & given
+            all_of_it = all(fits(answer[p], forms[p], exercise.tol) for p in mine)
+            named.append((sentences, (all_of_it, len(mine), -len(off))))
     best = max((how for sentences, how in named if len(sentences) == 1), default=None)
     single = [sentence for (sentence, *more), how in named if not more and how == best]
     if named:  # several mistakes may lead to one number
         said = joined(single, (), either=True) if single else joined(named[0][0], ())
         return Verdict("named", said)
-    if (right := words(want[part], want[part])) is not None:
-        values = [want[part], *(value[part] for _, value, _ in wrong)]
-        known = spelling(values)
-        strange = sorted(({got} if isinstance(got, str) else set(got)) - {*known})
+    want = parts_of(exercise.value)[part]
+    if (asked := words(want, want)) is not None:
+        spelled = spelling([right.raw, *(forms[part].raw for _, forms, _ in known)])
+        said = {got.made} if isinstance(got.made, str) else set(got.made)
+        strange = sorted(said - {*spelled})
         if strange and (
-            isinstance(right, tuple) or known.keys() - {right, *right}
+            isinstance(asked, tuple) or spelled.keys() - {asked, *asked}
         ):  # else they are the answer
-            names = ", ".join(sorted(known.values(), key=str.casefold))
+            names = ", ".join(sorted(spelled.values(), key=str.casefold))
             return Verdict(
                 "told",
                 Said(
                     "unknown word “{word}”; the known ones are {known}",
-                    word=spelling([raw]).get(strange[0], strange[0]),
+                    word=spelling([got.raw]).get(strange[0], strange[0]),
                     known=names,
                 ),
             )
-        if isinstance(got, frozenset):  # in the book's spelling
-            mine, theirs = (frozenset(known.get(w, w) for w in x) for x in (got, right))
+        if isinstance(got.made, frozenset):  # in the book's spelling
+            mine, theirs = (
+                frozenset(spelled.get(w, w) for w in x) for x in (got.made, asked)
+            )
             return Verdict("told", differ(mine, theirs, 0))
-    theirs, wanted = form(exercise, want[part], want[part])
-    if (
+    typed = [isinstance(one.raw, torch.Tensor) for one in (got, right)]
+    as_typed = (
         exercise.run
-        and isinstance(raw, torch.Tensor)
-        and isinstance(theirs, torch.Tensor)
-    ):
-        if (
-            raw.shape != theirs.shape or not raw.ndim
-        ):  # what was typed, not what is compared
-            got, wanted = raw, theirs
+        and all(typed)
+        and (got.raw.shape != right.raw.shape or not got.raw.ndim)
+    )  # what was typed, not what is compared
+    mine, theirs = (got.raw, right.raw) if as_typed else (got.made, right.made)
     return Verdict(
-        "told", probed(exercise, (), got, wanted) or differ(got, wanted, exercise.tol)
+        "told", probed(exercise, (), mine, theirs) or differ(mine, theirs, exercise.tol)
     )
 
 

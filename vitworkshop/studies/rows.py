@@ -1,8 +1,7 @@
-"""The rows of a study's file: each sealed, and refused by its name where it is not what was run."""
+"""The rows of a study's file, refused by their names where they are not what was run."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -13,12 +12,6 @@ from vitworkshop.studies.registry import find
 from vitworkshop.studies.study import Study
 
 AGAIN = "delete the file, and run the study again"
-
-
-def seal(row: dict) -> dict:
-    """A row with the checksum of what it holds."""
-    text = json.dumps({key: part for key, part in row.items() if key != "seal"})
-    return {**row, "seal": hashlib.sha256(text.encode()).hexdigest()[:12]}
 
 
 def trial_of(row: dict) -> tuple[str, int]:
@@ -38,16 +31,14 @@ def machine(hardware: str) -> str:
 
 
 def check_rows(rows: list[dict], study: Study, where: object) -> None:
-    """Refuse rows that were edited, are of no variant, or of one that was another when its rate was chosen.
+    """Refuse rows that are of no variant, or of one that was another when its rate was chosen.
 
     Raises:
         ValueError: It names the first such row.
     """
     for row in rows:
         (name, seed), wrong = trial_of(row), ""
-        if seal(row) != row:
-            wrong = "was changed after it was written"
-        elif name not in study.variants:
+        if name not in study.variants:
             wrong = "is of no variant of this study"
         elif study.choosing is None:
             continue

@@ -271,13 +271,19 @@ def words_script(language: str) -> str:
     return f"window.bookWords = {table};\n".replace("</", "<\\/")
 
 
-def imagenet_script() -> str:
-    """`window.vitImageNet`: the names of ImageNet's thousand classes, as torchvision has them."""
+def imagenet() -> tuple[list[str], list[str]]:
+    """Whose the list is, and the names of ImageNet's thousand classes, as torchvision has them."""
     lines = (SCRIPTS / "imagenet.txt").read_text(encoding="utf-8").splitlines()
     notice, names = (
         [line.lstrip("# ") for line in lines if line.startswith("#") == is_notice]
         for is_notice in (True, False)
     )
+    return notice, names
+
+
+def imagenet_script() -> str:
+    """`window.vitImageNet`: the names of ImageNet's classes."""
+    notice, names = imagenet()
     return f"/* {' '.join(notice)} */\nwindow.vitImageNet = {json.dumps(names)};\n"
 
 
