@@ -1,15 +1,11 @@
 """Thousands of examples, kills and damaged files. Only by `pytest -m campaign` (`make campaign`): it takes minutes.
 
 What hypothesis tries: 5,000 examples a property (see `conftest.py`). What is broken on purpose: 50 runs by kill -9 at
-any moment, on a slow disk; 100 runs whose disk is full, 40 whose disk can no longer be written; 500 files cut off and
-500 with one bit turned, of each kind. A damaged file is refused in words, or gives what was in it.
+any moment, on a slow disk; 100 runs whose disk is full; 500 files cut off and 500 with one bit turned, of each kind. A
+damaged file is refused in words, or gives what was in it.
 """
 
-import dataclasses
-import errno
 import hashlib
-import json
-import math
 import os
 import random
 import resource
@@ -21,10 +17,8 @@ import time
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from test_augment_pins import test_augmented_images_stay_images_and_targets_whole  # noqa: F401 - properties that
-from test_checks import CALLS, function_of, public
+from test_checks import CFG
 from test_corrupt import test_each_image_has_exactly_as_many_corrupted_patches  # noqa: F401 - other files have, too,
 from test_data import BATCH, FILES, FOLDER, pack, records
 from test_patches import test_patchify_is_its_definition_and_unpatchify_its_inverse  # noqa: F401 - here with more examples
@@ -38,91 +32,9 @@ from vitworkshop.studies.runner import begun
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1800)]
 
 COUNT = 500
-JUNK = st.one_of(
-    *(
-        st.none(),
-        st.booleans(),
-        st.integers(-9, 40),
-        st.floats(width=32),
-        st.text(max_size=3),
-        st.just([]),
-    ),
-    st.lists(st.integers(-2, 9), max_size=4).map(tuple),
-    st.lists(st.integers(1, 5), max_size=5).map(lambda shape: torch.zeros(shape)),
-    st.lists(st.integers(1, 4), max_size=5).map(
-        lambda shape: torch.ones(shape, dtype=torch.int64)
-    ),
-)
 
 
 # ---------------------------------------------------------------------------------------------------- properties
-
-
-@given(
-    total=st.integers(1, 300),
-    share=st.floats(0, 0.99),
-    peak=st.floats(1e-6, 10),
-    end=st.floats(0, 1),
-    schedule=st.sampled_from(["cosine", "linear", "constant"]),
-)
-def test_rates_go_up_to_the_peak_and_then_towards_the_end(
-    total, share, peak, end, schedule
-):
-    warmup, final = int(share * total), end * peak
-    rates = [
-        vl.lr_at(step, total, peak, warmup, schedule, final)
-        for step in range(total + 1)
-    ]
-    assert all(
-        a <= b * (1 + 1e-9)
-        for a, b in zip(rates[:warmup], rates[1 : warmup + 1], strict=True)
-    )
-    assert all(
-        a >= b * (1 - 1e-9)
-        for a, b in zip(rates[warmup:], rates[warmup + 1 :], strict=False)
-    )
-    last = peak if schedule == "constant" else final
-    assert math.isclose(max(rates), peak) and math.isclose(
-        rates[-1], last, abs_tol=1e-12
-    )
-
-
-@pytest.mark.parametrize("kind", [vl.Recipe, vl.ViTConfig, vl.ResNetConfig])
-def test_fields_are_refused_in_words_or_go_through_json(kind):
-    names = [field.name for field in dataclasses.fields(kind) if field.name != "model"]
-
-    @given(st.dictionaries(st.sampled_from(names), JUNK, min_size=1, max_size=2))
-    def try_them(fields):
-        try:
-            config = kind(**fields)
-        except ValueError as error:
-            assert len(str(error)) > 15
-            return
-        plain = json.loads(json.dumps(dataclasses.asdict(config)))
-        if kind is vl.Recipe:
-            plain["model"] = config.model
-        assert kind(**plain) == config
-
-    try_them()
-
-
-def test_no_junk_ends_in_an_error_of_somebody_else():
-    quick = sorted(
-        CALLS.keys()
-        - {"train_model", "ViTConfig", "ResNetConfig", "Recipe", "sample_image"}
-    )
-
-    @given(st.sampled_from(quick), st.data())
-    def try_it(name, data):
-        typed = sorted(CALLS[name].keys() & function_of(name).__annotations__.keys())
-        argument = data.draw(st.sampled_from(typed))
-        value = data.draw(JUNK)
-        try:
-            public(name)(**{**CALLS[name], argument: value})
-        except (ValueError, TypeError):
-            pass
-
-    try_it()
 
 
 # -------------------------------------------------------------------------------------------------------- kills
@@ -190,38 +102,16 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_weights(tmp_path):
     assert_same(torch.load(end), whole)
 
 
-def test_two_processes_in_one_folder_leave_a_whole_run(tmp_path):
-    assert start(tmp_path / "alone", tmp_path / "alone.pt").wait() == 0
-    both = [start(tmp_path / "shared", tmp_path / f"{i}.pt") for i in range(2)]
-    ended = [process.wait() for process in both]
-    assert 0 in ended
-    again = start(tmp_path / "shared", tmp_path / "again.pt")
-    assert again.wait() == 0
-    assert_same(torch.load(tmp_path / "again.pt"), torch.load(tmp_path / "alone.pt"))
-
-
 # -------------------------------------------------------------------------------------------------------- disks
 
 TINY = vl.Recipe(
     "t",
-    CALLS["VisionTransformer"]["cfg"],
+    CFG,
     epochs=4,
     batch_size=8,
     ema_decay=0.9,
     crop=2,
 )
-BROKEN: list = []  # how many more times the disk may be written, where that is limited
-
-
-def wear(event: str, told: tuple) -> None:
-    """As if the disk could be read only, from some moment on."""
-    writes = event in ("os.rename", "os.mkdir") or (
-        event == "open" and told[2] & (os.O_WRONLY | os.O_RDWR)
-    )
-    if BROKEN and writes:
-        BROKEN[0] -= 1
-        if BROKEN[0] < 0:
-            raise OSError(errno.EROFS, "Read-only file system", told[0])
 
 
 def train(folder, minutes=None) -> dict:
@@ -274,22 +164,6 @@ def test_a_full_disk_is_told_and_the_run_goes_on(tmp_path, whole):
     assert 50 < refused < 100
 
 
-def test_a_disk_that_becomes_read_only_is_told_and_the_run_goes_on(tmp_path, whole):
-    sys.addaudithook(wear)
-    dice, refused = random.Random(0), 0
-    for i in range(40):
-        BROKEN[:] = [dice.randrange(80)]
-        try:
-            train(tmp_path / f"{i}")
-        except OSError as error:
-            assert "cannot write" in str(error)
-            refused += 1
-        finally:
-            BROKEN.clear()
-        assert_it_goes_on(tmp_path / f"{i}", whole)
-    assert 20 < refused < 40
-
-
 # ------------------------------------------------------------------------------------------------- damaged files
 
 
@@ -337,7 +211,7 @@ def test_damaged_checkpoints(tmp_path):
 
 
 def test_damaged_weights_and_cards(tmp_path):
-    model = vl.VisionTransformer(CALLS["VisionTransformer"]["cfg"])
+    model = vl.VisionTransformer(CFG)
     path = vl.save_pretrained(
         model, {"name": "tiny", "final": {"test_accuracy": 0.5}}, tmp_path
     )
@@ -353,16 +227,6 @@ def test_damaged_weights_and_cards(tmp_path):
     read = lambda: vl.load_pretrained("tiny", tmp_path)
     assert refused_or_equal(path, path.read_bytes(), read, same) == 2 * COUNT
     path = tmp_path / "tiny.json"
-    assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
-
-
-@pytest.mark.parametrize("name", ["stems", "transfer"])
-def test_damaged_results(tmp_path, name):
-    result = vl.load_results(name)
-    path = write_json(tmp_path / f"{name}.json", result)
-    read = lambda: vl.load_results(name, tmp_path)
-    # a turned bit in the word "checksum" adds a word
-    same = lambda found: result.items() <= found.items()
     assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
 
 

@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from dataclasses import FrozenInstanceError, asdict, replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -13,28 +13,6 @@ from vitlib.model.attention import ATTENTIONS
 from vitlib.model.encoder import ACTIVATIONS, BLOCKS
 from vitlib.model.patches import PATCH_EMBEDS
 from vitlib.model.posembed import POS_EMBEDS
-
-
-def test_the_defaults_are_the_contract():
-    cfg = vl.ViTConfig()
-    assert (cfg.img_size, cfg.patch_size, cfg.in_chans, cfg.num_classes) == (
-        32,
-        4,
-        3,
-        10,
-    )
-    assert (cfg.embed_dim, cfg.depth, cfg.num_heads, cfg.mlp_ratio) == (192, 6, 3, 4.0)
-    assert cfg.qkv_bias and cfg.global_pool == "token" and cfg.pos_embed == "learned"
-    assert cfg.drop_rate == cfg.drop_path_rate == 0.0
-
-
-@pytest.mark.parametrize("cfg", [vl.ViTConfig(), vl.ResNetConfig()])
-def test_a_config_is_frozen_hashable_and_comparable(cfg):
-    with pytest.raises(FrozenInstanceError):
-        cfg.in_chans = 1
-    assert (
-        cfg == replace(cfg) and len({cfg, replace(cfg), replace(cfg, in_chans=1)}) == 2
-    )
 
 
 def test_what_follows_from_the_fields():
@@ -110,54 +88,20 @@ def test_presets_are_table_1(name):
             "img_size 225 is not a .* patch_size 16; try 224 or 240",
         ),
         (
-            dict(img_size=(32, 30)),
-            "img_size 30 is not a multiple of patch_size 4; try 28 or 32",
-        ),
-        (dict(img_size=3), "img_size 3 is not a multiple of patch_size 4; try 4"),
-        (dict(mlp_ratio=0), "mlp_ratio must be a number above 0, got 0"),
-        (
             dict(mlp_ratio=1e-3),
             "mlp_ratio must be a number that gives the MLP hidden units, got 0.001",
         ),
-        (
-            dict(patch_drop_rate=1.0),
-            r"patch_drop_rate must be a number in \[0, 1\), got 1.0",
-        ),
-        (
-            dict(layer_scale="small"),
-            "layer_scale must be a number, or None, got 'small'",
-        ),
         (dict(mask_token=1), "mask_token must be True or False, got 1"),
-        (
-            dict(init_std=-1),
-            "init_std must be a number of 0 or more, got -1",
-        ),
         (
             dict(embed_dim=200),
             "embed_dim 200 is not a multiple of num_heads 3; try embed_dim 201",
-        ),
-        (
-            dict(embed_dim=90, pos_embed="learned2d"),
-            "'learned2d' splits embed_dim in four; 90 is not",
         ),
         (
             dict(embed_dim=90, pos_embed="sincos2d"),
             "'sincos2d' splits embed_dim in four; 90 is not",
         ),
         (
-            dict(img_size=30, patch_size=6, patch_embed="stem"),
-            "needs patch_size 2, 4, 8, ...; got 6",
-        ),
-        (
-            dict(img_size=30, patch_size=6, patch_embed="hybrid"),
-            "needs patch_size 2, 4, 8, ...; got 6",
-        ),
-        (
             dict(patch_drop_rate=0.5, pos_embed="relative"),
-            "patch_drop_rate 0.5 needs positions that are added once",
-        ),
-        (
-            dict(patch_drop_rate=0.5, attention="axial"),
             "patch_drop_rate 0.5 needs positions that are added once",
         ),
     ],
@@ -167,33 +111,17 @@ def test_bad_fields_are_named(fields, message):
         vl.ViTConfig(**fields)
 
 
-def test_the_resnets_defaults_and_what_follows_from_them():
-    cfg = vl.ResNetConfig()
-    assert (cfg.image_shape, cfg.in_chans, cfg.num_classes) == ((32, 32), 3, 10)
-    assert (cfg.embed_dim, cfg.depth) == (256, 5)
-    assert vl.ResNetConfig(img_size=(32, 48)).image_shape == (32, 48)
-
-
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (dict(widths=()), r"one of each for a stage, got \(\) and \(1, 1, 3\)"),
         (
             dict(widths=(64, 128)),
             r"one of each for a stage, got \(64, 128\) and \(1, 1, 3\)",
         ),
-        (dict(depths=(1, 0, 1)), r"must be positive integers, .* and \(1, 0, 1\)"),
-        (dict(depths=3), "depths must be a tuple or a list, got 3"),
-        (dict(widths="64"), "widths must be a tuple or a list, got .64.$"),
         (
             dict(widths=(64, 100, 256)),
             r"multiples of 4 \* num_groups = 16, got 100; try 112",
-        ),
-        (dict(num_groups=32), r"multiples of 4 \* num_groups = 128, got 64; try 128"),
-        (
-            dict(stem_stride=3),
-            "stem_stride must be 1, 2 or 4, got 3; 4 is for large images",
         ),
     ],
 )

@@ -148,29 +148,6 @@ def test_arrows_run_down():
     assert climbs(TREE) == {f"vitlib imports {name}" for name in known}
 
 
-@pytest.mark.parametrize(
-    ("module", "line", "name"),
-    [
-        ("vitlib", "from vitworkshop.cli import main", "vitworkshop.cli.main"),
-        ("vitworkshop", "import page.map", "page.map"),
-        ("vitlib.model", "import vitlib.viz.style", "vitlib.viz.style"),
-        ("page", "from tools import colab", "tools.colab"),
-        ("tools.measure.lab", "from tests.doctor import known", "tests.doctor.known"),
-        ("classroom.grade", "import browsing", "browsing"),
-        ("vitlib.evidence", "import vitlib", "vitlib"),
-        ("vitworkshop.cli", "from vitlib import __version__", "vitlib.__version__"),
-        ("vitworkshop.web", "from vitlib import doctor", "vitlib.doctor"),
-        ("vitlib.data", "import_module('vitworkshop.cli')", "vitworkshop.cli"),
-        ("page.map", "import_module(f'tools.{name}')", "tools."),
-        ("vitlib.train", "from ..viz import style", "..viz.style"),
-        ("page.api", "from . import map", "..map"),
-    ],
-)
-def test_an_import_that_climbs_is_seen(module, line, name):
-    planted = {module: f"def late():\n    {line}\n"}
-    assert climbs(planted) == {f"{module} imports {name}"}
-
-
 def test_the_arrows_have_no_circle():
     seen: set[str] = set()
     for room, below in ARROWS.items():
@@ -311,25 +288,6 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = vl.Vit
 
 
-def test_the_front_door_names_what_it_offers_where_type_checkers_see_it():
-    """They read `__all__` without running it; what it lacks is private to `mypy --strict`."""
-    body = ast.parse(TREE["vitlib"]).body
-    assigned = {
-        ast.unparse(node.targets[0]): node.value
-        for node in body
-        if isinstance(node, ast.Assign)
-    }
-    names = ast.literal_eval(assigned["__all__"])
-    imported = {
-        alias.asname or alias.name
-        for node in body
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("vitlib")
-        for alias in node.names
-    }
-    assert sorted(names) == sorted({*imported, *vl._LATE})
-    assert {*names} <= {*dir(vl)}, "completion offers the late names, too"
-
-
 def test_a_type_checker_takes_a_script_and_finds_a_misspelt_name(tmp_path):
     pytest.importorskip("pyrefly")
     script = """import vitlib as vl
@@ -350,10 +308,6 @@ vl.VisionTransfomer
     found = re.findall(r"^ERROR .*", run.stdout, re.M)
     assert len(found) == 1, run.stdout + run.stderr
     assert "script.py:7" in found[0] and "VisionTransfomer" in found[0]
-
-
-def test_figures_are_loaded_when_first_used():
-    assert vl.viz.show_images.__module__ == "vitlib.viz.pictures"
 
 
 # --- docstrings -------------------------------------------------------------------------------------------------

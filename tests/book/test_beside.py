@@ -127,17 +127,6 @@ def test_every_study_is_on_the_page_and_its_runs_are_folded_once():
     assert "```{beside} parts\n```" in TEXT
 
 
-def test_how_rates_were_tried_is_told():
-    edge = beside.row(*next(row for row in ROWS if row[0] == "data-size"))
-    assert "2 learning rates a side, so that none lies between others" in edge
-    masked = beside.row(*next(row for row in ROWS if row[0] == "masked"))
-    assert "2 learning rates a side, so that none lies between others" in masked
-    pooling = beside.row(*next(row for row in ROWS if row[0] == "pooling"))
-    assert "4 learning rates a side." in pooling
-    inside = beside.row(*next(row for row in ROWS if row[0] == "readout"))
-    assert "3 to 4 learning rates a side." in inside
-
-
 def runs_of(costs: dict[str, list[float]]) -> list[dict]:
     """Runs of the study `parts` in which a change costs so much with each seed."""
     base = {seed: 0.75 + seed / 1000 for seed in range(10)}
@@ -190,23 +179,6 @@ def test_the_chart_of_parts_is_sorted_and_says_what_is_open(monkeypatch):
     assert set(beside.CHAPTER_OF.values()) <= CHAPTERS.keys() | {"06", "12"}
 
 
-def test_the_list_of_rows_has_each_question_once_with_its_first_word():
-    lines = beside.glance().splitlines()[2:]
-    titles = re.findall(r"^### (.+)$", TEXT.partition("(beside-not)=")[0], re.M)
-    assert [re.search(r">(.+?)</a>", line)[1] for line in lines] == titles
-    word = {
-        title: line.split(" | ")[2] for title, line in zip(titles, lines, strict=True)
-    }
-    assert word["Does pre-training help?"] == "Yes, but …"
-    shown = {
-        title: line.split(" | ")[1] for title, line in zip(titles, lines, strict=True)
-    }
-    assert re.findall(r"[-+]\d", shown["Does pre-training help?"]) == ["+9", "-4"]
-    assert not shown["Is depth what pays most?"].strip()
-    assert word["Is depth what pays most?"] == "Not learned yet"
-    assert word["CLS token or the mean of the patches?"] == "Within 2 points"
-
-
 def test_who_has_hardly_learned_is_named():
     near = {line.split(" | ")[0]: line for line in beside.glance().splitlines()}
     named = {
@@ -221,14 +193,3 @@ def test_who_has_hardly_learned_is_named():
     assert of["Larger pictures in fine-tuning?"] == ""
     name, row = next(one for one in ROWS if one[0] == "minutes")
     assert "Hardly above the ridge, or below it: AdamW." in beside.row(name, row)
-
-
-def test_what_has_not_learned_tells_nothing_of_what_it_prefers():
-    rows = [beside.row(*row) for row in ROWS]
-    (deep,) = (text for text in rows if "| 17 deep |" in text.split("{dropdown}")[0])
-    assert deep.count("*not learned yet*, -") == 3 and "*not here*" not in deep
-
-
-def test_a_chart_names_the_pictures_of_what_it_shows():
-    (row,) = (row for row in ROWS if row[0] == "resolution")
-    assert "| ours: Drawn-10, % |" in beside.row(*row)

@@ -11,13 +11,12 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from browsing import sampled_pages
-from pages import AROUND, CHAPTERS, PAGES, ROOT, cells, prose, read, source, tags
+from pages import CHAPTERS, ROOT, cells, prose, read, source, tags
 
 from page.address import colab_cell, read_url
 from page.browser import HTML
 from page.lengths import all_lengths, measure
 from page.map import PARTS, drawn
-from tools import colab
 from tools.build import toc_pages
 
 NUMBERS = {path.stem[:2] for path in CHAPTERS}
@@ -191,28 +190,6 @@ def test_titles_agree(path):
             assert part.page == path.stem and title.startswith(part.name)
 
 
-@pytest.mark.parametrize("path", [*PAGES, *AROUND], ids=lambda path: path.name)
-def test_planned_is_said_of_planned_chapters_only(path):
-    text = prose(path)
-    for words in re.findall(
-        r"[Cc]hapters?((?:(?![Cc]hapter|planned).){1,40})planned", text
-    ):
-        named = {f"{int(n):02d}" for n in re.findall(r"\b\d\d?\b", words)}
-        assert not named & NUMBERS, (
-            f"{path.name} says of a chapter that exists that it is planned: {words!r}"
-        )
-
-
-@chapter
-def test_boxes_that_should_fold_do(path):
-    open_ = re.findall(
-        r"\{admonition\} ([^\n]*)\n:class:[^\n]*\bdropdown\b", prose(path)
-    )
-    assert not open_, (
-        f"write {{dropdown}}, not {{admonition}}: the theme leaves it open: {open_}"
-    )
-
-
 @chapter
 def test_exercises_have_folded_solutions(path):
     text = prose(path)
@@ -241,14 +218,6 @@ def test_exercises_have_folded_solutions(path):
     )
 
 
-@chapter
-def test_alt_text_is_a_sentence(path):
-    for cell in cells(path):
-        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt")
-        if alt is not None:
-            assert len(alt) >= 20 and " " in alt, f"alt text that says little: {alt!r}"
-
-
 def test_nothing_large_in_git():
     listing = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True
@@ -267,15 +236,6 @@ def test_nothing_large_in_git():
     assert results <= 6 * 2**20, f"vitlib/results holds {results / 2**20:.2f} MiB"
 
 
-def test_the_package_carries_all_that_lies_in_it():
-    held = {
-        path
-        for path in (ROOT / "vitlib").rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
-    }
-    assert held <= {*colab.contents()}
-
-
 # Pages, as they were built
 
 
@@ -283,14 +243,6 @@ def test_the_package_carries_all_that_lies_in_it():
 def test_every_entry_has_its_page(name):
     title = soup(name).find("h1")
     assert title and title.get_text(strip=True)
-
-
-@chapter
-def test_something_is_alive(path):
-    """An explorer, a stage of the way, or a guess that is a field."""
-    page = soup(f"book/{path.stem}")
-    alive = page.find(lambda tag: tag.name.startswith("vit-"))
-    assert alive or page.find(class_="guess") or page.select("a[href*='way.html#way']")
 
 
 @pytest.mark.parametrize("site", ["", "zh/"])

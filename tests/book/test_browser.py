@@ -13,7 +13,6 @@ from browsing import (
     needs_browser,
     opened,
     show,
-    unscripted,
 )
 
 from page.browser import HTML
@@ -191,12 +190,6 @@ def test_the_page_was_quiet_all_along(visited):
     tab, wrong = visited
     tab.wait_for_load_state("networkidle")
     assert not wrong
-
-
-def test_the_map_is_there_without_scripts(browser, address):
-    with unscripted(browser, f"{address}/{built('book/01-patchify')}", 390) as tab:
-        tab.locator("svg.vit-map.tall a[data-part='09']").click()
-        tab.wait_for_url("**/09-training.html")
 
 
 def test_the_book_opens_as_plain_files(browser):

@@ -11,8 +11,6 @@ from browsing import (
     unscripted,
 )
 
-from page.browser import HTML
-
 pytestmark = needs_browser
 
 CHAPTER = "book/05-attention"
@@ -165,41 +163,6 @@ def test_tables_scroll_in_a_box_that_has_a_name_and_rows_keep_theirs_in_sight(
         assert abs(table.evaluate(left) - before) < 1
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("root", ["http", "file"])
-def test_back_to_top_steps_aside_for_an_explorer(browser, address, root):
-    """It is there in the text, and gone where an explorer reaches under it."""
-    root = address if root == "http" else HTML.resolve().as_uri()
-    with opened(browser, f"{root}/{built('book/01-patchify')}") as (tab, _):
-        up, explorer = tab.locator("#pst-back-to-top"), tab.locator("vit-patches")
-        shown = "wanted => getComputedStyle(document.getElementById('pst-back-to-top')).visibility === wanted"
-        for width in (320, 390, 768, 1100, 1280, 1920):
-            show(tab, width=width)
-            tab.evaluate("scrollTo({top: 9e9, behavior: 'instant'})")
-            tab.wait_for_function(
-                "document.getElementById('pst-back-to-top').style.display === 'none'"
-            )
-            tab.wait_for_function(shown, arg="visible")
-            tab.wait_for_function(UPWARD)  # the theme shows it on the way up
-            # the theme shows none beside the contents
-            up.wait_for(state="visible" if width < 1200 else "hidden")
-            explorer.evaluate(
-                "one => one.scrollIntoView({block: 'center', behavior: 'instant'})"
-            )
-            tab.wait_for_function(shown, arg="hidden")
-
-
-def test_words_of_code_stay_whole_in_a_line(chapter):
-    show(chapter, width=390)
-    broken = chapter.evaluate(
-        """() => [...document.querySelectorAll('.bd-article p code.literal span.pre')].filter(word => {
-            const pieces = [...word.getClientRects()];
-            const wide = pieces.reduce((sum, piece) => sum + piece.width, 0);
-            return pieces.length > 1 && wide < 0.9 * word.closest('p').clientWidth; }).map(word => word.textContent)"""
-    )
-    assert not broken
-
-
 def test_a_guess_is_checked_and_shown(chapter):
     """By keyboard: right, a known mistake, an unknown word; then the answer itself."""
     show(chapter)
@@ -230,26 +193,6 @@ def test_a_guess_is_checked_and_shown(chapter):
 
 
 # Without scripts
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_colours_are_there_without_scripts(browser, address, chapter, dark):
-    """Ground, boxes, code and map look as they do with scripts."""
-    look = """() => ['body', 'details.glance', '.highlight .k, .highlight .kn', 'svg.vit-map .part > .box',
-                     'details.solution > summary', '.bd-article a'].map(each => {
-        const style = getComputedStyle(document.querySelector(each));
-        return [each, style.color, style.backgroundColor, style.fill].join(' '); })"""
-    show(chapter, dark=dark)
-    with unscripted(browser, f"{address}/{built(CHAPTER)}") as tab:
-        tab.emulate_media(color_scheme="dark" if dark else "light")
-        assert tab.evaluate(look) == chapter.evaluate(look)
-
-
-def test_one_logo_is_shown_without_scripts(browser, address):
-    with unscripted(browser, f"{address}/{built('book/intro')}") as tab:
-        for theme in ("light", "dark"):
-            tab.emulate_media(color_scheme=theme)
-            assert tab.locator(".navbar-brand img >> visible=true").count() == 1
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,6 @@ def test_the_bar_says_where_one_is(browser, address):
             )
 
 
-def test_pages_without_minutes_have_no_bar(browser, address):
-    with opened(browser, f"{address}/{built('book/notation')}") as (tab, wrong):
-        assert tab.locator(".reading-place").count() == 0 and not wrong
-
-
 def test_pages_bear_their_names(browser, address):
     """The chapter's number stands in the heading, in the tab's title and beside; each page describes itself."""
     with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
@@ -222,20 +217,6 @@ def test_every_page_searches_as_one_types(browser, root):
         tab.keyboard.press("Tab")
         assert "03-position.html#" in tab.evaluate("document.activeElement.href")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390 and not wrong
-
-
-def test_a_folded_answer_is_found_and_opened(browser, root):
-    with opened(browser, f"{root}/{built('search')}?q=rectangle") as (tab, _):
-        tab.locator("#search-hits a[href*='questions.html#']").first.click()
-        tab.wait_for_url("**/questions.html#*")
-        assert tab.locator("details[open]").count() == 1
-
-
-def test_search_without_scripts_leads_on(browser, address):
-    with unscripted(browser, f"{address}/{built('search')}") as tab:
-        assert [link.is_visible() for link in tab.locator("noscript a").all()] == [
-            True
-        ] * 3
 
 
 def test_the_paper_beside_ours_is_read_on_a_phone(browser, root):

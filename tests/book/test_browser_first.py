@@ -76,23 +76,6 @@ def test_it_answers_without_scripts(browser, width, height):
         assert max(tab.evaluate(BOTTOMS, [".photo", ".answer", ".tokens"])) <= height
 
 
-def test_on_paper_it_is_a_still(title):
-    title.emulate_media(media="print")
-    assert title.locator(".first .photo").is_visible()
-    assert not title.locator(".first .hands").is_visible()
-
-
-def test_at_320_pixels_no_stop_covers_another(browser):
-    with opened(browser, TITLE, 320) as (tab, _):
-        tab.wait_for_selector("vit-first[data-ready]")
-        ends = tab.locator(".scrub li button").evaluate_all(
-            """all => all.map(one => { const range = document.createRange(); range.selectNodeContents(one);
-                const { left, right } = range.getBoundingClientRect(); return [left, right]; })"""
-        )
-        assert all(a[1] < b[0] for a, b in zip(ends, ends[1:], strict=False))
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 320
-
-
 @pytest.mark.sampled(3)
 def test_the_dares_promises_are_kept(browser):
     """Of every picture that it offers: so many patches are enough, and one fewer is not, in the page and in PyTorch."""

@@ -2,15 +2,13 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("sphinx_exercise")
-from docutils import nodes
 from sphinx.application import Sphinx
 
-from page import preview, search
+from page import search
 
 EXTENSIONS = "chapters typography cards search theme preview"
 PAGES = {
@@ -215,14 +213,6 @@ def test_cards_hold_a_first_sentence(read):
     assert len(cards) == 6
 
 
-def test_letters_lead_to_their_first_terms_and_are_not_searched(read):
-    row = re.search(r'<ul class="letters.*?</ul>', read("book/key-concepts"), re.S)[0]
-    assert re.findall(r'href="#term-(\w+)">(\w)</a>', row) == [
-        ("GAP", "G"), ("Head", "H"), ("query", "Q"), ("Token", "T"),
-    ]  # fmt: skip
-    assert not [each for each in read("sections.js") if "G H" in each["text"]]
-
-
 # The search
 
 
@@ -253,50 +243,6 @@ def test_sphinx_writes_no_index_of_its_own(book):
 # Names and numbers
 
 
-def test_chapters_bear_their_numbers(read):
-    page = read("book/05-attention")
-    assert '<h1><span class="chapter-number">05</span> Attention</h1>' in page
-    assert "<title>05 Attention " in page
-    assert re.search(r'title="previous chapter">04 Before</a>', page)
-    assert re.search(r'title="next chapter">Key concepts</a>', page)
-    assert "<h1>Key concepts</h1>" in read("book/key-concepts")
-
-
-def tags_of(page: str) -> dict[str, str]:
-    """What stands in the head, by name; each once."""
-    found = re.findall(r'<meta (?:name|property)="([^"]*)" content="([^"]*)"', page)
-    assert len(dict(found)) == len(found), found
-    return dict(found)
-
-
-def test_a_link_shows_a_title_a_promise_and_a_picture(read):
-    page = read("book/05-attention")
-    tags, promise = tags_of(page), "Build “it” from a token &amp; a query."
-    assert tags["description"] == tags["og:description"] == promise
-    assert tags["og:title"] == "05 Attention"
-    assert tags["og:image"] == f"../_static/{preview.still('en').name}"
-    assert "og:url" not in tags, "the book has no address"
-    assert tags_of(read("search"))["og:description"] == (
-        "Search the book, section by section."
-    )
-    assert tags_of(read("genindex"))["og:image"].startswith("_static/")
-
-
-def test_a_page_without_text_is_described_by_the_book():
-    root = nodes.document(None, None)
-    root += nodes.paragraph("", "The promise.")
-    env = SimpleNamespace(get_doctree=lambda name: root)
-    app = SimpleNamespace(config=SimpleNamespace(root_doc="index"), env=env)
-    assert preview.describe(app, "_modules/vitlib", None) == "The promise."
-
-
-@pytest.mark.parametrize("tags", [1, 3])
-def test_a_viewport_is_said_once(tags):
-    said = '<meta name="viewport" content="width=device-width"/>'
-    page = f"<head>{said * tags}<title>05</title></head>"
-    assert preview.REPEATED.sub("", page) == f"<head>{said}<title>05</title></head>"
-
-
 def test_equations_and_exercises_are_numbered_in_their_chapter(read):
     page = read("book/05-attention")
     assert re.findall(r'<span class="eqno">(.*?)</span>', page) == ["(5.1)", "(5.2)"]
@@ -306,12 +252,6 @@ def test_equations_and_exercises_are_numbered_in_their_chapter(read):
     )
     assert 'href="#equation-eq-second">(5.2)</a>' in page
     assert '<span class="caption-number">Exercise 5.1 </span>' in page
-
-
-def test_numbers_are_set_in_prose_and_not_in_code(read):
-    assert "It is 50\u202f% or −1." in read("index")
-    page = read("book/05-attention")
-    assert "20\u202f%" in page and '"50%"' in page and ">-1 &lt; x</annotation>" in page
 
 
 # What folds

@@ -119,17 +119,6 @@ def test_what_a_class_gets_is_plain_markdown(path, tongue, called, monkeypatch):
     assert language.language() == tongue
 
 
-def test_the_teachers_notes_are_there_and_read_without_the_books_links():
-    said = editions.notes()
-    assert list(said) == [path.name[:2] for path in CHAPTERS]
-    for text in said.values():
-        assert (
-            text.startswith("### ")
-            and "**To discuss.**" in text
-            and not re.search(r"\{\w+\}`|^\(", text)
-        )
-
-
 @chapter
 def test_every_stub_waits_and_the_teacher_sees_what_its_check_knows(path, capsys):
     """No stub passes, each has a hint, and each is followed by the teacher's remark."""

@@ -293,9 +293,7 @@ def test_tables_hold_no_formula():
     ("line", "said"),
     [
         ("ann,1.5,9,,", "expected 0 to 3 points for 1.5 in row 2 of"),
-        ("ann,1.5,good,,", "got 'good'; mend it"),
         ("ann,1.7,1,,", "expected a task of Homework 1 in row 2 of"),
-        ("ann,1.5,2,5,well,x", "expected 5 cells in row 2 of"),
     ],
 )
 def test_a_persons_slip_is_refused(tmp_path, line, said):
@@ -308,12 +306,8 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
     ("words", "said"),
     [
         ("grade HERE/none --homework 1", "expected a folder of submissions or a platform's zip, got HERE/none"),
-        ("grade HERE/empty --homework 1", "expected notebooks (.ipynb) or a folder for each student"),
         ("grade HERE/class --homework 1 --roster HERE/roster.csv", "expected the columns id and name in"),
-        ("grade HERE/class --homework 1 --roster HERE/twice.csv", "expected one row for 1 in"),
         ("grade HERE/class --homework 1 --roster HERE/canvas.csv", "expected a column Homework 1 in the roster, got"),
-        ("grade HERE/class --homework 1 --roster HERE/old.csv", "got letters of several kinds (gb18030, big5, cp1252)"),
-        ("grade /usr/share --homework 1", "expected /usr/share where students' code cannot read, got it in /usr; move"),
         ("grade HERE/broken.zip --homework 1", "expected a zip, got one that cannot be opened"),
 
     ],
@@ -322,14 +316,8 @@ def test_what_cannot_be_is_refused_in_words(tmp_path, capsys, words, said):
     (tmp_path / "empty").mkdir(), (tmp_path / "class").mkdir()
     (tmp_path / "roster.csv").write_text("name\nAnna\n")
     (tmp_path / "broken.zip").write_bytes(b"PK")
-    (tmp_path / "twice.csv").write_text("name,id\nAnna,1\nBo,1\n")
-    (tmp_path / "blank.csv").write_text("name,id\nAnna,1\nBo,\n")
-    (tmp_path / "pair.csv").write_text("name,id,with\nAnna,1,\nBo,2,3\n")
     (tmp_path / "canvas.csv").write_text("Student,ID,SIS Login ID\nAnna,1,a\n")
-    (tmp_path / "moodle.csv").write_text("Identifier,Full name\nParticipant 1,Anna\n")
-    (tmp_path / "old.csv").write_bytes("name,id\n王芳,1\n".encode("gb18030"))
     (tmp_path / "class/a.ipynb").write_text(json.dumps(code()))
-    (tmp_path / "linked").symlink_to("/usr/share")
     here = lambda text: text.replace("HERE", str(tmp_path))
     assert main(here(words).split()) == 2
     told = capsys.readouterr().err.splitlines()[-1]

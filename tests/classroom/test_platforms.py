@@ -221,14 +221,11 @@ def test_moodle_and_back(tmp_path, notebooks):
     ("name", "ids"),
     [
         ("1234.ipynb", ["1234"]),
-        ("01234.ipynb", ["1234"]),
         ("1234王芳作业1.ipynb", ["1234"]),
         ("hw1_1234-1235.ipynb", ["1234", "1235"]),
         ("homework-1.ipynb", []),
         ("x_1235_1234_homework-1.ipynb", ["1235"]),
-        ("A B_1235_assignsubmission_file_", ["1235"]),
         ("A B_1235_assignsubmission_file_homework-1-1234.ipynb", ["1235"]),
-        ("1", ["1"]),
     ],
 )
 def test_whose_a_file_is(name, ids):

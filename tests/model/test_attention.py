@@ -113,18 +113,6 @@ def test_axial_attention_is_full_attention_under_a_mask(axis, biased):
         torch.testing.assert_close(fast, slow, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.errors
-@pytest.mark.parametrize("method", ["forward", "attention_weights", "project"])
-def test_tokens_of_another_grid_are_refused(method):
-    message = "expected 13 tokens, CLS and a grid of 3 x 4, got 17; .*with_img_size"
-    with pytest.raises(ValueError, match=message):
-        getattr(axial(), method)(torch.randn(2, 17, 12))
-    with pytest.raises(
-        ValueError, match=r"expected tokens of shape \(B, T, 12\), got \(2, 13, 10\)"
-    ):
-        getattr(axial(), method)(torch.randn(2, 13, 10))
-
-
 # --- what it refuses --------------------------------------------------------------------------------------------
 
 

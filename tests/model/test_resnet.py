@@ -128,7 +128,6 @@ def test_features_are_a_map_and_pooling_is_its_mean(stem_stride, size, num_class
             torch.zeros(1, 1, 16, 16),
             r"of shape \(B, 3, H, W\), got .*; the model takes 3 channels",
         ),
-        (torch.zeros(3, 16, 16), "add the batch axis with images"),
         (
             torch.zeros(1, 3, 16, 16, dtype=torch.uint8),
             "expected normalised float images, got torch.uint8",

@@ -18,24 +18,16 @@ TINY = vl.ViTConfig(
 )
 VARIANTS = {
     "default": TINY,
-    "avg": replace(TINY, global_pool="avg"),
-    "rectangle": replace(TINY, img_size=(8, 24)),
     "linear": replace(TINY, patch_embed="linear"),
     "overlap": replace(TINY, patch_embed="overlap"),
     "stem": replace(TINY, patch_embed="stem"),
     "none": replace(TINY, pos_embed="none"),
-    "learned2d": replace(TINY, pos_embed="learned2d"),
     "sincos2d": replace(TINY, pos_embed="sincos2d"),
     "relative": replace(TINY, pos_embed="relative"),
     "post": replace(TINY, norm_order="post"),
-    "mlp head": replace(TINY, head="mlp"),
     "no head": replace(TINY, num_classes=0),
     "layer scale": replace(TINY, layer_scale=0.1),
-    "dropout": replace(TINY, drop_rate=0.1, drop_path_rate=0.2),
     "axial": replace(TINY, attention="axial"),
-    "axial, avg, relative": replace(
-        TINY, attention="axial", global_pool="avg", pos_embed="relative"
-    ),
     "axial, post, rectangle": replace(
         TINY, attention="axial", norm_order="post", img_size=(8, 24)
     ),
@@ -84,13 +76,10 @@ def timms(timm, cfg: vl.ViTConfig):
 @pytest.mark.parametrize(
     "cfg",
     [
-        TINY,
         replace(TINY, img_size=(24, 16), in_chans=1, num_classes=3),
         replace(TINY, qkv_bias=False),
-        replace(TINY, depth=4, num_heads=3, mlp_ratio=4.0),
         replace(TINY, layer_scale=0.1),
         replace(TINY, global_pool="avg"),
-        vl.ViTConfig.preset("vit-ti/16", img_size=(64, 96), num_classes=7),
     ],
 )
 def test_timms_weights_load_and_give_its_logits(timm, cfg):
@@ -115,30 +104,7 @@ def test_timms_weights_load_and_give_its_logits(timm, cfg):
     assert all(torch.equal(back.state_dict()[k], state[k]) for k in state)
 
 
-def test_timms_model_at_another_size(timm):
-    theirs = timms(timm, TINY)
-    ours = make(TINY)
-    ours.load_state_dict(theirs.state_dict())
-    theirs.set_input_size((24, 32))
-    ours = ours.with_img_size((24, 32))
-    x = images_for(ours.cfg)
-    torch.testing.assert_close(ours(x), theirs(x), **CLOSE)
-
-
 # --- every variant ----------------------------------------------------------------------------------------------
-
-
-@every_variant
-def test_shapes(cfg):
-    model, x = make(cfg), images_for(cfg)
-    T = 1 + cfg.num_patches
-    assert (
-        model.embed(x).shape == model.forward_features(x).shape == (3, T, cfg.embed_dim)
-    )
-    assert model(x).shape == (3, cfg.num_classes or cfg.embed_dim)
-    maps = model.attention_maps(x)
-    assert maps.shape == (len(model.blocks), 3, cfg.num_heads, T, T)
-    torch.testing.assert_close(maps.sum(-1), torch.ones(maps.shape[:-1]))
 
 
 @every_variant
@@ -341,9 +307,8 @@ def test_after_a_row_and_a_column_every_patch_has_reached_every_other():
 
 @pytest.mark.sampled(4)
 @pytest.mark.errors  # torch.compile cannot follow the checks of shapes
-@pytest.mark.parametrize("name", ["axial", "axial, avg, relative"])
-def test_torch_compile_takes_the_model_in_one_piece(name):
-    model, x = make(VARIANTS[name], lively=True), images_for(VARIANTS[name])
+def test_torch_compile_takes_the_model_in_one_piece():
+    model, x = make(VARIANTS["axial"], lively=True), images_for(TINY)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(x), model(x), **CLOSE)
 

@@ -238,8 +238,8 @@ def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
 # In a bare environment
 
 
-@pytest.fixture(params=["colab"])
-def bare(request, tmp_path, monkeypatch):
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
     """Runs cells as a host does: with its packages but without vitlib, beside the zip; no index is asked."""
     nbclient, nbformat = (
         pytest.importorskip("nbclient"),
@@ -264,11 +264,7 @@ def bare(request, tmp_path, monkeypatch):
     for entry in Path(importlib.util.find_spec("torch").origin).parents[1].iterdir():
         if "vitlib" not in entry.name:
             (given / entry.name).symlink_to(entry)
-    fake = (
-        "import sys; sys.modules['google.colab'] = sys"
-        if request.param == "colab"
-        else ""
-    )
+    fake = "import sys; sys.modules['google.colab'] = sys"
     (site / "host.pth").write_text(f"{given}\n{fake}\n")
     kernel = tmp_path / "jupyter/kernels/bare/kernel.json"
     kernel.parent.mkdir(parents=True)
@@ -287,8 +283,6 @@ def bare(request, tmp_path, monkeypatch):
         "PIP_NO_BUILD_ISOLATION": "0",
     }
     environment["PIP_NO_CACHE_DIR"] = "1"  # a home that cannot be written has none
-    if request.param == "kaggle":
-        environment["KAGGLE_KERNEL_RUN_TYPE"] = "Interactive"
     folder = tmp_path / "content"
     folder.mkdir()
     colab.write(folder / "patch-by-patch.zip")
@@ -299,9 +293,6 @@ def bare(request, tmp_path, monkeypatch):
             next(p for p in chapters() if p.name.startswith(number)), 4
         )
         code = [cell for cell in notebook.cells if cell.cell_type == "code"][:cells]
-        code[0].source = code[0].source.replace(
-            "/kaggle/input", str(tmp_path / "input")
-        )
         code.append(nbformat.v4.new_code_cell("vl.__file__"))
         notebook.cells = code
         where = {"metadata": {"path": str(folder)}}

@@ -21,7 +21,7 @@ from page import address
 from page.fonts import DRAWN
 from page.map import DRAWINGS, STATIC, drawing, drawn, on_the_wall
 from page.map import source as map_source
-from tools import build, lock, refresh
+from tools import build, lock
 from tools.depends import PACKAGES
 from tools.measure import mutants
 from vitlib import evidence
@@ -103,7 +103,10 @@ def test_set_url_is_idempotent_and_can_be_undone(project):
 
 @pytest.mark.parametrize(
     "url",
-    ["github.com/org/repo", "https://github.com/org", "https://example.org/a/b", "x"],
+    [
+        "https://github.com/org",
+        "https://example.org/a/b",
+    ],
 )
 def test_set_url_refuses_what_is_no_repository(project, url):
     with pytest.raises(
@@ -112,15 +115,6 @@ def test_set_url_refuses_what_is_no_repository(project, url):
     ):
         address.set_url(url, project)
     assert address.read_url(project) == ""
-
-
-def test_set_url_needs_the_colab_cell(project):
-    path = project / "book/01-toy.ipynb"
-    without = json.loads(path.read_text())
-    del without["cells"][1]
-    path.write_text(json.dumps(without))
-    with pytest.raises(ValueError, match="01-toy.ipynb has no cell tagged colab-setup"):
-        address.set_url(URL, project)
 
 
 # The lock
@@ -212,45 +206,7 @@ def test_all_promise_the_same_pythons():
     assert tested == lock.pythons()
 
 
-def test_pre_commit_does_as_make_refresh_and_the_lock():
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
-    hooks = {
-        hook["id"]: (repo["rev"], hook)
-        for repo in config["repos"]
-        for hook in repo["hooks"]
-    }
-    assert hooks["nbstripout"][1]["args"] == refresh.STRIP
-    assert f"nbstripout=={hooks['nbstripout'][0]}" in pinned()
-    assert f"ruff=={hooks['ruff-check'][0].removeprefix('v')}" in pinned()
-
-
 # The build
-
-
-def test_digest_sees_names_and_contents(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "ROOT", tmp_path)
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a/x.py").write_text("1")
-    first = build.digest([tmp_path / "a"])
-    assert build.digest([tmp_path / "a"]) == first
-    (tmp_path / "a/__pycache__").mkdir()
-    (tmp_path / "a/__pycache__/x.pyc").write_text("compiled")
-    assert build.digest([tmp_path / "a"]) == first
-    (tmp_path / "a/x.py").rename(tmp_path / "a/y.py")
-    second = build.digest([tmp_path / "a"])
-    (tmp_path / "a/y.py").write_text("2")
-    assert len({first, second, build.digest([tmp_path / "a"])}) == 3
-
-
-def test_kernels_are_this_installations(monkeypatch):
-    monkeypatch.setenv("JUPYTER_PATH", "/somewhere/else")
-    monkeypatch.setenv("PYTHONPATH", "/somewhere/else")
-    monkeypatch.setenv("VITLIB_DATA", "data")
-    environment = build.kernel_environment(2)
-    assert environment["VITLIB_DATA"] == str(Path("data").absolute())
-    assert "JUPYTER_PATH" not in environment and "PYTHONPATH" not in environment
-    assert environment["JUPYTER_PREFER_ENV_PATH"] == "1"
-    assert environment["PATH"].startswith(str(Path(sys.executable).parent))
 
 
 @pytest.mark.sampled(4)
@@ -330,16 +286,6 @@ def test_help_is_what_make_says_first():
         assert f"make {target} " not in said
 
 
-def test_make_says_when_there_is_no_python(tmp_path):
-    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    done = make("venv", "PYTHON=none", cwd=tmp_path)
-    assert done.returncode != 0
-    oldest, *_, newest = lock.pythons()
-    assert f"The book needs Python {oldest} to {newest} with" in done.stdout
-    assert not (tmp_path / ".venv").exists()
-
-
 def test_a_new_lock_makes_a_new_environment_and_a_new_address_does_not(tmp_path):
     for name in ("Makefile", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
@@ -373,19 +319,6 @@ def test_workflows_can_be_read():
         assert workflow["name"] and all(
             job["steps"] and job["runs-on"] for job in workflow["jobs"].values()
         )
-
-
-def test_ci_covers_the_oldest_torch():
-    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
-    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "dependencies"
-    ]
-    oldest = next(
-        line for line in dependencies if line.startswith("torch>=")
-    ).removeprefix("torch>=")
-    assert f"torch=={oldest}.*" in [
-        each["torch"] for each in jobs["torch"]["strategy"]["matrix"]["include"]
-    ]
 
 
 # The map of the ViT
@@ -466,28 +399,6 @@ def test_every_drawing_of_the_map_has_every_part_once_and_inside(lit, shape):
         assert x >= 0 and y >= 0 and x + w <= width and y + h <= height, box.attrib
 
 
-def test_no_id_is_used_by_two_drawings_of_one_page():
-    drawings = [parsed("05"), parsed("05", "tall"), parsed()]
-    ids = [
-        element.get("id")
-        for svg in drawings
-        for element in svg.iter()
-        if element.get("id")
-    ]
-    assert len(ids) == len(set(ids)) >= 8
-
-
-def test_a_part_without_a_page_is_no_link():
-    svg = parsed(
-        "05", address=lambda part: None if part.number == "06" else f"{part.page}.html"
-    )
-    tags = {
-        part.get("data-part"): part.tag.split("}")[1]
-        for part in with_class(svg, "part")
-    }
-    assert tags["06"] == "g" and tags["05"] == "a"
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_maps_colours_stand_out(theme):
     """4.5 : 1 for what is read, 3 : 1 for edges and arrows; a lit part differs by more than its hue."""
@@ -537,19 +448,6 @@ def test_the_drawings_say_what_the_list_of_parts_says_in_letters_of_their_font(n
         )
 
 
-def test_every_class_on_the_map_has_a_rule_and_every_rule_is_used():
-    css = re.sub(
-        r"/\*.*?\*/|\{.*?\}",
-        " ",
-        (STATIC / "map.css").read_text(encoding="utf-8"),
-        flags=re.S,
-    )
-    both = drawing("strip", "wide", lit="05") + drawing("whole", "wide")
-    found = " ".join(re.findall(r'class="([^"]+)"', both))
-    unstyled, ruled = {"here", "wide"}, set(re.findall(r"\.([a-z-]+)", css))
-    assert set(found.split()) - unstyled == ruled
-
-
 # Numbers and tables on pages
 
 
@@ -583,14 +481,9 @@ def computed(tmp_path, monkeypatch):
         ("toy: final/test_accuracy", "98.8 %"),
         ("toy: parameters", "1,234,567"),
         ("toy: seconds as duration", "1 h 32 min"),
-        ("toy: seconds", "5.53e+03"),
-        ("toy: seconds as ,.0f", "5,530"),
         ("toy: epochs/-1/loss as .2f", "2.50"),
-        ("toy: name", "toy"),
         ("toy: summary/token lr=0.001 as spread", "50.0 ± 1.2 %"),
-        ("toy: summary/one as spread", "40.0 %"),
         ("toy: summary/model: as trained/mean as .1f", "0.3"),
-        ("toy: summary/model: as trained/n", "3"),
         ("toy: summary/B/16/mean as .2%", "98.13 %"),
     ],
 )
@@ -608,13 +501,6 @@ def test_a_result_as_it_stands_in_a_sentence(computed, text, wanted):
             "toy: final/accuracy",
             "has no 'accuracy' on the way 'final/accuracy'; there is: test_accuracy",
         ),
-        (
-            "toy: epochs/3/loss",
-            "has no '3' on the way 'epochs/3/loss'; there is: a list",
-        ),
-        ("toy: final", "expected a number or a word at 'toy: final'"),
-        ("toy: seconds as hours", "unknown form 'hours'; there are percent"),
-        ("toy: name as percent", "expected a number or a word"),
     ],
 )
 def test_a_wrong_result_is_refused(computed, text, message):
@@ -637,23 +523,9 @@ def test_a_models_numbers(computed):
     "text, message",
     [
         ("vit-b/16 weight", "unknown quantity 'weight'; there are tokens"),
-        ("vit-x/16 tokens", "preset must be one of"),
-        (
-            "vit-b/16 img_size tokens",
-            "expected changes such as img_size=384, got 'img_size'",
-        ),
         ("vit-b/16 img_size=225 tokens", "225"),
     ],
 )
 def test_a_wrong_model_is_refused(computed, text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         computed.model(text)
-
-
-@pytest.mark.errors
-def test_a_wrong_table_is_refused(computed):
-    with pytest.raises(
-        ValueError,
-        match="no computed table 'sizes'; there are sample-pictures, model-sizes",
-    ):
-        computed.make_table("sizes")

@@ -1,9 +1,7 @@
 """What makes a run the same run: nested dictionaries compared, fields that came later at their defaults."""
 
-import dataclasses
 import os
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -54,15 +52,6 @@ def test_default_fields_are_the_defaults_also_of_the_model():
     found = default_fields(RECIPES["modern"])
     assert found["model"] == default_fields(ViTConfig()) and found["ema_decay"] == 0.0
     assert found | {"model": 0} == default_fields(Recipe()) | {"model": 0}
-
-    @dataclass
-    class Other:
-        widths: tuple[int, ...] = (1, 2)
-        named: list = field(default_factory=list)
-
-    assert default_fields(dataclasses.replace(Other(), widths=(3,))) == {
-        "widths": [1, 2]
-    }
 
 
 SMALL = recipe(
@@ -127,10 +116,9 @@ STATE = {
 @pytest.mark.parametrize(
     "change, part",
     [
-        *(({name: ...}, f"its {name} is none") for name in STATE),
-        *(({"step": step}, "its step is none") for step in (-1, "two", 1.5, None)),
-        *(({name: [1]}, f"its {name} is none") for name in STATE),
-        ({"identity": ...}, "KeyError"),
+        ({"model": ...}, "its model is none"),
+        ({"step": 1.5}, "its step is none"),
+        ({"sums": [1]}, "its sums is none"),
         ({"identity": 3}, "TypeError"),
     ],
 )

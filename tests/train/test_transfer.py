@@ -127,11 +127,6 @@ def test_a_start_of_another_shape_is_refused_by_name():
         match="got num_classes 7 instead of 4, depth 1 instead of 2; take model=",
     ):
         run(model(replace(TINY, depth=1, num_classes=7)))
-    with pytest.raises(
-        ValueError,
-        match=r"got img_size None.*; take model=start.cfg \(--set model.img_size=None\)",
-    ):
-        run(torch.nn.Linear(2, 2))
     start = model()
     start.head.bias = None
     with pytest.raises(
@@ -139,9 +134,6 @@ def test_a_start_of_another_shape_is_refused_by_name():
         match="expected start to have recipe.model's weights, got others; .*bias",
     ):
         run(start)
-
-
-# ------------------------------------------------------------------------------------------------------ features
 
 
 # ---------------------------------------------------------------------------------------------- ridge regression
@@ -237,15 +229,10 @@ def test_what_cannot_be_sampled_or_solved_is_refused():
         ValueError, match="expected 2 images of each class, got 1 of class 1"
     ):
         vl.sample_shots(torch.tensor([0, 0, 1]), 2)
-    with pytest.raises(ValueError, match="got 0 of class 0"):
-        vl.sample_shots(torch.tensor([], dtype=torch.int64), 1)
     x, y, z, t = problem(12, 4, 2)
     for call, message in (
-        ((x, y[:-1], z, t), r"train_y of shape \(n\), n = 12, got \(11,\)"),
-        ((x, y, z[:, :3], t), r"test_x of shape \(m, D\), D = 4, got \(30, 3\)"),
         ((x / 0, y, z, t), "finite features"),
         ((x, y * 0, z, t), "two classes or more"),
-        ((x, y, z, t, 0.0), "ridge must be above 0"),
     ):
         with pytest.raises(ValueError, match=message):
             vl.few_shot(*call)

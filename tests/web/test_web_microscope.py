@@ -1,7 +1,6 @@
 """A reader's own ViT in the page: every name and number as Python's, what is no such file refused, nothing sent."""
 
 import json
-import os
 import re
 import struct
 
@@ -163,7 +162,10 @@ def test_the_exported_names_are_pythons(tab):
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    ("size", "preset"), [("tiny", "vit-ti/16"), ("small", "vit-s/16")]
+    ("size", "preset"),
+    [
+        ("tiny", "vit-ti/16"),
+    ],
 )
 def test_timms_models_at_224_pixels(tab, tmp_path, timm, size, preset):
     """Every block's tensors; the answer is timm's own."""
@@ -231,32 +233,19 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
     one = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
     return {
         "empty": (b"", "it is empty"),
-        "text": (b"weights" * 9, "it is no .safetensors file"),
         "pickle": (
             b"PK\x03\x04" + b"archive/data.pkl" + bytes(60),
             "a PyTorch checkpoint, which can hold code",
         ),
-        "NumPy": (b"PK\x03\x04" + b"cls.npy" + bytes(60), "it is NumPy's (.npz"),
-        "page": (b"<!DOCTYPE html>" + bytes(60), "it is a web page"),
         "cut": (other()[:-9], "lies outside the file"),
         "long header": (struct.pack("<Q", 2**50) + b"{}", "its header says"),
-        "no JSON": (struct.pack("<Q", 5) + b'{"a":', "its header is no JSON"),
         "4 GB": (
             made({**one, "shape": [2**40], "data_offsets": [0, 2**42]}),
             "lies outside the file",
         ),
-        "sizes": (made({**one, "shape": [3]}), "has not the bytes of its shape"),
         "NaN": (
             other(**{"norm.bias": torch.full((24,), torch.nan)}),
             "norm.bias holds NaN",
-        ),
-        "BEiT": (
-            other(**{"blocks.0.attn.rel_pos_h": torch.ones(7, 8)}),
-            "a model with relative positions of another kind",
-        ),
-        "second token": (
-            other(dist_token=torch.ones(1, 1, 24)),
-            "expected positions of a square of patches, got 17",
         ),
         "LayerScale": (
             other(**{"blocks.0.ls1.gamma": torch.ones(24)}),
@@ -266,24 +255,9 @@ def odd_files() -> dict[str, tuple[bytes, str]]:
             save({HOSTILE: torch.ones(2), "__proto__": torch.ones(2)}),
             f"got {HOSTILE}",
         ),
-        "missing": (other(**{"norm.bias": None}), "missing: norm.bias"),
-        "list.json": (b"[]", "expected an object"),
         "heads.json": (
             b'{"num_heads": 1.5}',
             "a whole number from 1, got 1.5 as its num_heads",
-        ),
-        "epsilon.json": (b'{"layer_norm_eps": -1}', "a number above 0, got -1"),
-        "pool.json": (
-            b'{"global_pool": "max"}',
-            'token (CLS), avg (the mean) or map (a question), got "max"',
-        ),
-        "zero.json": (
-            b'{"mean": [0, 0, 0], "std": [1, 0, 1]}',
-            "above 0, got 0 as its deviation",
-        ),
-        "crop.json": (
-            b'{"mean": [0, 0, 0], "std": [1, 1, 1], "crop_pct": 0}',
-            "1 to 4 times what is cut",
         ),
     }
 
@@ -341,23 +315,6 @@ def test_a_pass_can_be_stopped_and_trust_is_measured(tab, tmp_path):
     tab.get_by_text("model.safetensors, rocket. Its answer: ").wait_for()
 
 
-def test_a_model_too_large_is_refused_before_it_is_read(tab, tmp_path):
-    """By the sizes that its header names."""
-    sizes = {"patch_embed.proj.weight": [16384, 3, 16, 16], "cls_token": [1, 1, 16384]}
-    sizes |= {f"blocks.0.mlp.fc{k}.weight": [16384, 16384] for k in (1, 2)}
-    sizes |= {"pos_embed": [1, 197, 16384]}
-    end, header = 0, {}
-    for name, shape in sizes.items():
-        begin, end = end, end + 4 * int(np.prod(shape))
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
-    text = json.dumps(header).encode()
-    path = tmp_path / "large.safetensors"
-    path.write_bytes(struct.pack("<Q", len(text)) + text)
-    os.truncate(path, 8 + len(text) + end)  # a hole: it takes no room
-    says = give(tab, path)
-    assert "a model of this size needs 5.2 GB" in says, says
-
-
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("family", OF_TIMM)
 def test_the_families_of_today_answer_as_in_python(tab, tmp_path, timm, family):
@@ -386,34 +343,8 @@ def test_the_families_of_today_answer_as_in_python(tab, tmp_path, timm, family):
         assert total == pytest.approx(value, abs=2e-4), (family, value)
 
 
-def test_of_several_models_in_a_file_it_says_which_it_took(tab, tmp_path):
-    state = lively(FOREIGN).state_dict()
-    teacher, student = (
-        {f"{place}.backbone.{key}": value.clone() for key, value in state.items()}
-        for place in ("teacher", "student")
-    )
-    save_file(teacher | student, tmp_path / "two.safetensors")
-    says = give(tab, tmp_path / "two.safetensors")
-    card = vl.load_pretrained(tmp_path / "two.safetensors")[1]
-    assert card["taken"] == "teacher.backbone, not student.backbone"
-    assert f"Taken: {card['taken']}." in says
-    save_file(teacher, tmp_path / "two.safetensors")
-    assert "Taken" not in give(tab, tmp_path / "two.safetensors")
-
-
-def test_positions_of_a_larger_picture_are_read_at_224_pixels(tab, tmp_path):
-    """Resampled as `with_img_size` does it: DINOv2's 37 x 37 patches at 16 x 16."""
-    large = lively(replace(FOREIGN, img_size=518, patch_size=14))
-    save_file(large.state_dict(), tmp_path / "large.safetensors")
-    config = '{"num_attention_heads": 3, "embed_dim": 24}'
-    (tmp_path / "config.json").write_text(config)
-    says = give(tab, tmp_path / "large.safetensors", tmp_path / "config.json")
-    assert "positions of 37 × 37 patches resampled to 16 × 16" in says
-    check_numbers(tab, large.with_img_size(224).eval())
-
-
 def test_all_heads_are_shown_of_any_token_that_asks(tab, tmp_path):
-    """The rows of `attention_maps`; a map that is flat, or spotted by long tokens, is explained."""
+    """The rows of `attention_maps`."""
     model = lively(replace(FOREIGN, num_heads=1))
     save_file(model.state_dict(), tmp_path / "model.safetensors")
     give(tab, tmp_path / "model.safetensors")
@@ -425,13 +356,3 @@ def test_all_heads_are_shown_of_any_token_that_asks(tab, tmp_path):
         maps = torch.tensor(run(tab, "[...e.read.maps]")).view(2, 17)
         wanted = model.attention_maps(x)[:, 0, 0, token]
         torch.testing.assert_close(maps, wanted, rtol=1e-4, atol=1e-5)
-    flat, spotted = torch.full((2, 17), 1 / 17), torch.full((2, 17), 0.01)
-    spotted[:, 4], norms = 0.8, torch.ones(2, 17)
-    norms[:, 4] = 9
-    shown = """(e.view.append((e.drawn = window.vitHeads(() => e.way)).node),
-        e.drawn.show({maps: Float32Array.from(a[0]), norms: Float32Array.from(a[1])}),
-        e.drawn.node.querySelector('p:not(.note)').textContent)"""
-    args = [one.flatten().tolist() for one in (flat, spotted, norms)]
-    assert "Flat: nearly all" in run(tab, shown, args[0], args[2])
-    assert "Spotted: 1 patches" in run(tab, shown, args[1], args[2])
-    run(tab, "(e.drawn.node.remove(), 1)")

@@ -88,14 +88,6 @@ def test_sines_and_cosines(positions):
         ).abs().max() < 2e-6
 
 
-def test_random_vectors_are_not_alike(positions):
-    kind(positions, "random")
-    table = get(positions, "table")
-    assert abs(table.std().item() - 0.02) < 1e-3 and abs(table.mean().item()) < 2e-3
-    alike = get(positions, "alike")[~torch.eye(64, dtype=torch.bool)]
-    assert abs(alike.mean()) < 0.01 and abs(alike.std() - 96**-0.5) < 0.01
-
-
 def test_numbers_and_colours_of_the_places(positions):
     """Each place's number and colour, by mouse, keyboard and the small maps."""
     kind(positions, "cifar10-plain")
@@ -171,36 +163,6 @@ def test_resampled_as_in_torch(positions, method):
         assert (
             torch.tensor(line, dtype=torch.float32) - expected
         ).abs().max() < 1e-5, (old, now)
-
-
-def test_weights_of_a_new_place(positions):
-    """The weights shown are those that an old grid with a 1 in one place would give; with the keyboard."""
-    kind(positions, "cifar10-plain")
-    size(positions, 6, 10)
-    # (1, D, rows, columns): each place in turn
-    ones = torch.eye(64).reshape(1, 64, 8, 8)
-    # (60, 64)
-    expected = (
-        F.interpolate(ones, size=(6, 10), mode="bicubic", antialias=True)
-        .flatten(2)[0]
-        .T
-    )
-    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role(
-        "button"
-    )
-    assert cells.count() == 60
-    cells.nth(0).focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
-        positions.keyboard.press(key)
-    got = positions.locator("vit-positions .map span").all_text_contents()
-    for text, value in zip(got, expected[12].tolist(), strict=True):
-        assert abs(float(text.replace("−", "-") or 0) - value) < 0.00501
-    verdict = positions.locator("vit-positions .map").get_attribute("aria-label")
-    assert verdict.startswith(
-        "New row 1, column 2 is at old row 1.50, column 1.50. It takes from "
-    )
-    least, most = expected[12].min(), expected[12].max()
-    assert f"from −{-least:.2f} to {most:.2f}." in verdict
 
 
 def test_the_table_as_one_line(positions):

@@ -2,7 +2,6 @@
 
 import pytest
 from browsing import needs_browser
-from PIL import Image
 from web_pages import explorer, page, run
 
 pytestmark = [*needs_browser, pytest.mark.sampled(3, "touch")]
@@ -89,7 +88,7 @@ def test_a_swipe_beside_the_picture_scrolls_and_rubs_nothing(finger):
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+@pytest.mark.parametrize("width", [320, 390, 1280])
 @pytest.mark.parametrize("name", ["vit-lab"])
 def test_nothing_moves_whatever_is_done(browser, tmp_path, width, name):
     """Picture, bars and panels stay where they are: longer lines and other answers have their room."""
@@ -111,45 +110,3 @@ def test_nothing_moves_whatever_is_done(browser, tmp_path, width, name):
             assert run(tab, tops) == before, tool
         assert run(tab, "(e.before = Array(10).fill(0).with(1, 1), e.draw())") is None
         assert run(tab, tops) == before
-
-
-@pytest.mark.parametrize("name", ["a.svg", "page.svg", "huge.png"])
-def test_pictures_of_every_kind_are_read_or_refused_in_true_words(
-    browser, address, tmp_path, name
-):
-    """An SVG is drawn; one with a page in it is refused; 12,000 pixels a side become smaller while they are decoded."""
-    inside = {
-        "a.svg": '<rect width="9" height="9" fill="#f00"/>',
-        "page.svg": '<foreignObject width="9" height="9"><p xmlns="http://www.w3.org/1999/xhtml">a</p></foreignObject>',
-    }
-    if name in inside:
-        head = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">'
-        (tmp_path / name).write_text(f"{head}{inside[name]}</svg>")
-    else:
-        Image.new("RGB", (12000, 12000), "red").save(tmp_path / name, compress_level=1)
-    with explorer(browser, address, "vit-lab") as tab:
-        kept = "async (...how) => (window.bitmap = await decode(...how))"
-        run(
-            tab,
-            f"((decode) => {{ window.createImageBitmap = {kept}; }})(window.createImageBitmap)",
-        )
-        told = "e.shadowRoot.querySelector('p[role=status]')"
-        tell = f"new MutationObserver(() => said.push({told}.textContent))"
-        run(tab, f"(window.said = [], {tell}.observe({told}, {{childList: true}}))")
-        tab.set_viewport_size({"width": 320, "height": 700})
-        height = run(tab, f"{told}.offsetHeight")
-        tab.locator("vit-lab input[type=file]").set_input_files(str(tmp_path / name))
-        tab.wait_for_function("window.said.length === 2")
-        first, end = run(tab, "window.said")
-        assert run(tab, f"{told}.offsetHeight") == height
-        assert first == f"Reading {name} …"
-        if name == "page.svg":
-            assert "lets no page read" in end and run(tab, "e.picture") == "cat"
-            return
-        if name == "huge.png":
-            assert run(tab, "[window.bitmap.width, window.bitmap.height]") == [
-                1024,
-                1024,
-            ]
-        assert end == "A picture of yours stays on this page."
-        assert run(tab, "e.bytes") == [255] * 1024 + [0] * 2048

@@ -1,6 +1,5 @@
 """One patch followed by mouse, keyboard and link, in headless Chromium; its numbers are those of `vl.trace`."""
 
-import base64
 import json
 import random
 import re
@@ -122,25 +121,6 @@ def test_a_number_opens_down_to_pixels_by_keyboard_and_a_link_brings_it_back(
         assert run(tab, "e.state") == before
 
 
-WRONG = {
-    "stage": 99,
-    "patch": -1,
-    "head": 7,
-    "removed": [1, 64],
-    "painted": [2, 2],
-    "open": [["head"]],
-}
-
-
-def test_what_is_wrong_in_a_link_is_left_out(browser, tmp_path):
-    link = base64.b64encode(
-        json.dumps({"model": "token", "picture": "cat", **WRONG}).encode()
-    ).decode()
-    with opened(browser, tmp_path, "token", link=f"#way={link}") as tab:
-        fresh = run(tab, "e.fresh()")
-        assert run(tab, "e.state") == {**fresh, "painted": [2]}
-
-
 def test_what_is_erased_spreads_from_block_to_block(browser, tmp_path):
     """Before the first block only the painted patch has changed, after it all have; rows that nobody reads say so."""
     with opened(browser, tmp_path, "token") as tab:
@@ -153,17 +133,6 @@ def test_what_is_erased_spreads_from_block_to_block(browser, tmp_path):
         assert "nobody reads" in tab.locator(".telling").inner_text()
         tab.get_by_role("button", name="Start again").click()
         assert run(tab, "e.changes(e.stages[4])") is None
-
-
-def test_what_is_pressed_stays_under_the_thumb(browser, tmp_path):
-    """Whatever a stage says; and it is large enough for a thumb."""
-    with opened(browser, tmp_path, "avg", width=390) as tab:
-        box = tab.get_by_role("button", name="Next", exact=True).bounding_box
-        first = box()
-        assert first["height"] >= 44
-        for stage in range(run(tab, "e.stages.length")):
-            run(tab, f"e.step({stage})")
-            assert box() == first, stage
 
 
 def test_play_goes_on_by_itself_and_stops_where_the_reader_goes(browser, tmp_path):
