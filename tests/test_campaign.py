@@ -5,11 +5,9 @@ any moment, on a slow disk; 100 runs whose disk is full; 500 files cut off and 5
 damaged file is refused in words, or gives what was in it.
 """
 
-import hashlib
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,11 +18,9 @@ import torch
 from test_augment_pins import test_augmented_images_stay_images_and_targets_whole  # noqa: F401 - properties that
 from test_checks import CFG
 from test_corrupt import test_each_image_has_exactly_as_many_corrupted_patches  # noqa: F401 - other files have, too,
-from test_data import BATCH, FILES, FOLDER, pack, records
 from test_patches import test_patchify_is_its_definition_and_unpatchify_its_inverse  # noqa: F401 - here with more examples
 
 import vitlib as vl
-from vitlib.data import cifar10
 from vitlib.files import write_json
 from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.runner import begun
@@ -238,27 +234,3 @@ def test_damaged_files_of_a_study_that_goes_on(tmp_path):
     read = lambda: begun(study, result, path)
     same = lambda found: found == result["runs"]
     assert refused_or_equal(path, path.read_bytes(), read, same) > 1.9 * COUNT
-
-
-def test_damaged_archives(tmp_path, monkeypatch):
-    monkeypatch.setattr(cifar10, "_BATCH", BATCH)
-    raw = pack(
-        {f"{FOLDER}/{name}": records(seed).tobytes() for seed, name in enumerate(FILES)}
-    )
-    path, root = tmp_path / "cifar-10-binary.tar.gz", tmp_path / "root"
-    monkeypatch.setattr(cifar10, "CIFAR10_MD5", hashlib.md5(raw).hexdigest())
-    monkeypatch.setattr(cifar10, "CIFAR10_BYTES", len(raw))
-
-    def fetch():
-        shutil.rmtree(root, ignore_errors=True)
-        try:
-            return cifar10.fetch_cifar10(root, [path.as_uri()], progress=False)
-        finally:
-            # nothing, or all of it
-            assert not list(root.rglob("*.bin")) or read_again() == whole
-
-    read_again = lambda: [(root / FOLDER / name).read_bytes() for name in FILES]
-    path.write_bytes(raw)
-    whole = [records(seed).tobytes() for seed in range(len(FILES))]
-    assert [file.read_bytes() for file in sorted(fetch().iterdir())] == whole
-    assert refused_or_equal(path, raw, fetch, lambda folder: False) == 2 * COUNT

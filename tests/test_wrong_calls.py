@@ -11,10 +11,8 @@ import torch
 from torch import nn
 
 import vitlib as vl
-from vitlib import tensors
 from vitlib.evidence import RESULTS
 from vitlib.files import lock, read_json
-from vitlib.train.augment import cutmix, mixup
 from vitlib.train.masked import guess_patches, patch_colours
 from vitworkshop.cli import main
 
@@ -88,30 +86,6 @@ def test_it_is_refused_in_a_sentence(call, words, tmp_path, monkeypatch):
         if "vitlib" in str(frame.path)
     }
     assert all("Raises:" in one.__doc__ for one in entered if inspect.isfunction(one))
-
-
-def test_what_is_near_is_fine():
-    assert patch_colours(torch.full((1, 3, 4, 4), 1.01), 4).item() == 511
-    assert guess_patches(NAN, NO_MASK, SOURCE, 4).isnan().all()
-    # added to what is larger
-    tensors.check_finite({"bias": torch.full((3,), 1e-9)}, torch.float16, "")
-    for mix in (mixup, cutmix):
-        assert (
-            mix(IMAGES, torch.eye(3).half(), 0.8, torch.Generator())[1].dtype
-            == torch.half
-        )
-    maps = torch.full((1, 1, 1, 5, 5), 0.2)
-    cfg = vl.ViTConfig(img_size=8)
-    torch.testing.assert_close(
-        vl.attention_distance(maps.bfloat16(), cfg).float(),
-        vl.attention_distance(maps, cfg),
-        atol=0.1,
-        rtol=0,
-    )
-    # no class between them costs a column
-    gaps = vl.few_shot(X, Y * FAR + 7, X, Y * FAR + 7)
-    assert {*gaps["predictions"].tolist()} <= {7, FAR + 7}
-    assert gaps["accuracy"] == vl.few_shot(X, Y, X, Y)["accuracy"]
 
 
 # --- disks, terminals, two at once ------------------------------------------------------------------------------

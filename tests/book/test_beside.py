@@ -13,7 +13,7 @@ import yaml
 from scipy import stats
 
 from vitworkshop.studies import parts
-from vitworkshop.studies.registry import CHAPTERS, STUDIES
+from vitworkshop.studies.registry import STUDIES
 
 beside = pytest.importorskip("page.beside")
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,20 +163,6 @@ def test_what_a_part_costs_has_one_deviation_and_room_for_all():
         )
     assert parts.equal_deviations(runs_of(COSTS)) == pytest.approx(1.0)
     assert parts.costs(runs_of({})) == {} and parts.equal_deviations([]) is None
-
-
-def test_the_chart_of_parts_is_sorted_and_says_what_is_open(monkeypatch):
-    monkeypatch.setattr(beside, "book", lambda name: {"runs": runs_of(COSTS)})
-    *lines, last = [line for line in beside.parts().splitlines() if "{doc}" in line]
-    assert len(lines) == 2
-    assert "no positions <03-position>" in lines[0] and lines[0].endswith("| +11.0 |")
-    assert "AdamW <10-recipe>" in lines[1] and lines[1].endswith("| +3.0 |")
-    still = [part for part in parts.ORDER if part not in ("no positions", "AdamW")]
-    assert re.findall(r"{doc}`(.+?) <", last) == still
-    assert "The base: 75.4% of the test pictures right, 10 seeds." in last
-    left, right = (float(re.search(r'cx="([\d.]+)"', line)[1]) for line in lines[1::-1])
-    assert 0 < right < left < beside.TRACK or 0 < left < right < beside.TRACK
-    assert set(beside.CHAPTER_OF.values()) <= CHAPTERS.keys() | {"06", "12"}
 
 
 def test_who_has_hardly_learned_is_named():

@@ -19,7 +19,6 @@ from page.lengths import all_lengths, measure
 from page.map import PARTS, drawn
 from tools.build import toc_pages
 
-NUMBERS = {path.stem[:2] for path in CHAPTERS}
 HIDDEN = {"colab-setup", "remove-cell", "remove-input", "hide-input"}
 chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 page = pytest.mark.parametrize("name", toc_pages())

@@ -21,10 +21,6 @@ CHINESE = ["zh/book/intro", "zh/book/05-attention", "zh/book/way", "zh/search"]
 COLOURED = [CHAPTER, "book/key-concepts", "search"]
 COLOURS = """axe.configure({rules: [{id: 'color-contrast', selector: ':not(.bd-article, .bd-article *)'},
                                     {id: 'link-in-text-block', selector: 'a[href]:not(.bd-article *)'}]})"""
-UPWARD = """() => {
-    scrollBy({top: -40, behavior: 'instant'});
-    return document.getElementById('pst-back-to-top').style.display === 'block';
-}"""
 # axe calls them moderate; none is left all the same
 LIGHTER = [
     "heading-order",

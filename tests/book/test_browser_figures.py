@@ -119,36 +119,6 @@ def test_drawings_stand_out_from_the_page(page, dark):
     assert not dark or not curves[:3]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_wide_equations_stay_inside_themselves(phone, width):
-    """No formula in a line of text is wider than a phone; a block that is too wide scrolls by itself."""
-    show(phone, width=width)
-    wide = phone.evaluate(
-        """() => [...document.querySelectorAll('article span.math')]
-            .filter(one => !one.closest('table') && one.getBoundingClientRect().right > innerWidth)
-            .map(one => one.querySelector('annotation').textContent)"""
-    )
-    assert not wide
-    for kind, overflow in (
-        ("div", "auto"),
-        ("span", "visible"),
-    ):  # cut off, a P looks like an F
-        formulas = phone.locator(f"article {kind}.math")
-        found = formulas.evaluate_all(
-            "all => [...new Set(all.map(one => getComputedStyle(one).overflowX))]"
-        )
-        assert found == [overflow]
-
-
-def test_equations_icons_and_drawings_have_their_fonts(phone):
-    loaded = phone.evaluate(
-        "[...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)"
-    )
-    ours = {"Patch by Patch Math", "Font Awesome 6 Free", "Patch by Patch Sans"}
-    assert {family.strip('"') for family in loaded} == ours
-    assert not weights(phone, r"^http.*\.(woff2?|ttf|otf)$")
-
-
 @pytest.mark.parametrize("name", sampled_pages(2, SAMPLE))
 def test_equations_are_drawn_without_scripts(browser, address, name):
     """Each that is shown has a size; test_browser.py sees to all pages with scripts."""

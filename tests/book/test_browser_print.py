@@ -84,12 +84,6 @@ def test_nothing_is_cut_off_on_paper(printed):
     assert not cut
 
 
-def test_screen_is_dark_again_after_printing(printed):
-    tab, _ = printed
-    tab.emulate_media(media="screen", color_scheme="dark")
-    tab.wait_for_function("document.documentElement.dataset.theme === 'dark'")
-
-
 def test_a_chapter_takes_no_more_than_thirty_pages(browser, address):
     with opened(browser, f"{address}/{built(CHAPTER)}") as (tab, _):
         show(tab, dark=True)
@@ -129,19 +123,6 @@ def test_pages_are_joined_with_their_links():
         Path(unquote(urlsplit(each).path)) for each in drawn if each.startswith("file:")
     ]
     assert files and all(file.is_file() for file in files)
-
-
-def test_the_pdf_has_an_outline_and_links(browser, tmp_path):
-    path = tmp_path / "two.pdf"
-    pdf.write(
-        [page for page in ("book/bibliography", "book/notation") if built(page)],
-        path,
-        browser,
-        "Two pages",
-    )
-    paper = path.read_bytes()
-    assert paper.startswith(b"%PDF-") and b"/Outlines" in paper and b"/Link" in paper
-    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 4
 
 
 def test_without_a_browser_there_is_a_sentence_and_no_file(

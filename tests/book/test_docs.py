@@ -197,34 +197,6 @@ def test_computed_tables_are_tables(numbers, page, words):
     assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1
 
 
-def test_the_table_of_chapters_adds_up(numbers):
-    *rows, whole = [
-        line.split(" | ") for line in numbers.make_table("chapters").splitlines()[2:]
-    ]
-    assert len(rows) == len(CHAPTERS)
-    # chapter 01, counted by hand
-    assert rows[0][1:] == [
-        "30",
-        "5",
-        "2",
-        "3",
-        "",
-        "40",
-        "55",
-        "15 |",
-    ]
-    for row in [*rows, whole]:
-        # each exercise has its stars
-        assert sum(int(cell or 0) for cell in row[3:6]) == int(row[2])
-    assert int(whole[1]) == sum(int(row[1]) for row in rows)
-    reading = sorted(int(row[1]) for row in rows)
-    assert (
-        f"{{ref}}`{reading[0]} to {reading[-1]} minutes <teach-time>`"
-        in TEXT["intro.md"]
-    )
-    assert max(int(row[6]) for row in rows) <= 45
-
-
 # The appendices
 
 

@@ -159,63 +159,6 @@ def test_finetune_a_run_on_another_folder_and_predict(trained, tmp_path, capsys)
         assert line == f"{path}: {said}"
 
 
-def test_a_stage_begins_with_the_weights_of_the_last_and_a_schedule_of_its_own(
-    trained, birds, tmp_path, capsys
-):
-    words = [
-        "train",
-        "--img-size",
-        "96",
-        "--start",
-        str(trained),
-        *QUICK,
-        "--epochs",
-        "1",
-    ]
-    shape = [
-        *TINY,
-        "model.patch_drop_rate=0",
-        "lr=1e-12",
-        "muon_lr=1e-12",
-        "weight_decay=0",
-    ]
-    assert (
-        main(
-            [
-                *words,
-                "--data",
-                str(birds),
-                "--out",
-                str(tmp_path / "two"),
-                "--name",
-                "two",
-                *shape,
-            ]
-        )
-        == 0
-    )
-    card = card_in(tmp_path / "two")
-    assert (card["name"], card["start"]) == ("two", "birds-laptop") and len(
-        card["epochs"]
-    ) == 1
-    old, new = (
-        vl.load_pretrained(str(folder))[0].state_dict()
-        for folder in (trained, tmp_path / "two")
-    )
-    for name, value in new.items():
-        torch.testing.assert_close(value, old[name], atol=1e-6, rtol=1e-3)
-    fish = draw(tmp_path / "fish", {"carp": 10, "eel": 10, "pike": 10})
-    capsys.readouterr()
-    assert (
-        main([*words, "--data", str(fish), "--out", str(tmp_path / "other"), *shape])
-        == 2
-    )
-    assert (
-        "--start needs a model of the same classes, birds-laptop has others"
-        in capsys.readouterr().err
-    )
-
-
 def test_a_model_of_the_book_is_finetuned_on_drawn10_at_a_higher_resolution(
     tmp_path, capsys, monkeypatch
 ):

@@ -106,16 +106,6 @@ def test_the_stem_is_small_convolutions_each_with_a_norm_over_the_image_and_relu
     P, D, widths
 ):
     stem, x = ConvStem(P, 3, D), torch.randn(2, 3, 2 * P, 3 * P)
-    expected, before = {}, 3
-    for i, width in enumerate(widths):
-        expected |= {f"stem.{3 * i}.weight": (width, before, 3, 3)}
-        expected |= {
-            f"stem.{3 * i + 1}.weight": (width,),
-            f"stem.{3 * i + 1}.bias": (width,),
-        }
-        before = width
-    expected |= {"proj.weight": (D, before, 1, 1), "proj.bias": (D,)}
-    assert {name: tuple(p.shape) for name, p in stem.state_dict().items()} == expected
     for p in stem.parameters():  # else the norms multiply by 1 and add 0
         torch.nn.init.normal_(p, std=0.5)
     tokens, weights = stem(x), stem.state_dict()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -12,8 +10,6 @@ from vitlib.train.recipe import recipe
 from vitworkshop.studies import crossover
 from vitworkshop.studies.crossover import CELLS, KINDS, PATCH, draw, glyphs
 from vitworkshop.studies.registry import STUDIES
-
-STUDY = STUDIES["crossover"]
 
 
 def read(image: torch.Tensor, shift: int) -> list[tuple[int, int]]:
@@ -90,26 +86,3 @@ def test_both_families_do_the_same_work_and_see_as_many_pictures(name):
             seen.add(epochs * (n // one.batch_size) * one.batch_size)
     (vit,), (resnet,) = macs["ViT"], macs["ResNet"]
     assert abs(resnet / vit - 1) < 0.02 and seen == {crossover.SEEN}
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.slow
-def test_a_tiny_crossover(run, monkeypatch):
-    """Rates are chosen on one seed and judged on the others; the pixels are judged there alone."""
-    small = {
-        name: changes
-        for name, changes in STUDY.variants.items()
-        if "family, 200" in name
-    }
-    monkeypatch.setitem(STUDIES, "crossover", replace(STUDY, variants=small, claims=()))
-    monkeypatch.setattr(crossover, "SEEN", 200)
-    monkeypatch.setattr(crossover, "JUDGED", 50)
-    result = run("crossover", seeds=(0, 1))
-    assert (
-        result["finished"]
-        and result["dataset"] == crossover.LABEL
-        and result["n_train"] == 0
-    )
-    chosen = {row["variant"] for row in result["runs"] if row["seed"] < 2}
-    assert len(chosen) == 3 and any(name.startswith("pixels") for name in chosen)
-    assert all(row["hardware"] and "seal" in row for row in result["runs"])

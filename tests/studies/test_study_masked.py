@@ -31,22 +31,6 @@ def calls(monkeypatch) -> list[dict]:
 
 
 @pytest.mark.sampled(4)
-def test_a_row_is_that_of_the_better_rate_and_counts_all_that_was_trained(run, calls):
-    result = run("masked", **TINY)
-    assert list(result["summary"]) == list(masked.STUDY.variants)
-    for row in result["runs"]:
-        final = row["final"]
-        rates = {rate: final[f"val_accuracy lr={rate:g}"] for rate in masked.RATES}
-        assert (
-            final["val_accuracy"] == max(rates.values()) == rates[row["changes"]["lr"]]
-        )
-        assert row["epochs"] == 2 * row["changes"]["times"]
-        assert row["before"] == ("before" in row["changes"])
-    seconds = sum(call["log"]["seconds"] for call in calls)
-    assert result["seconds"] == pytest.approx(seconds, abs=0.5)
-
-
-@pytest.mark.sampled(4)
 def test_who_learns_what_from_whom(run, calls):
     run("masked", **TINY)
     by_name = {call["recipe"].name: call for call in calls}

@@ -96,33 +96,3 @@ def test_ratios_are_taken_round_by_round():
 def test_bad_options(words, message, capsys):
     assert bench.main(words.split()) == 2
     assert capsys.readouterr().err == f"error: {message}\n"
-
-
-def test_every_path_of_training_is_measured(capsys, monkeypatch, timm):
-    base = vl.recipe(
-        bench.BASE, batch_size=8, **{"model.embed_dim": 12, "model.depth": 1}
-    )
-    monkeypatch.setattr(bench, "BASE", base)
-    losses, train_step = {}, bench.Trainer.train_step
-
-    def noted(self, batch):
-        train_step(self, batch)
-        losses.setdefault(self.objective.recipe.objective, float(self.sums[0]) / 8)
-
-    def two_seconds(steps, rounds, clock):
-        for step in steps.values():
-            step()
-        return dict.fromkeys(steps, [2.0] * rounds)
-
-    monkeypatch.setattr(bench.Trainer, "train_step", noted)
-    monkeypatch.setattr(bench, "take_turns", two_seconds)
-    speeds = run("paths --device cpu --images 32 --rounds 2")["images_per_s"]
-    paths = ["ViT", "ViT, axial", "ResNet", "hybrid", "masked", "timm, DataLoader"]
-    # batches of eight
-    assert list(speeds) == paths and set(map(tuple, speeds.values())) == {(4.0, 4.0)}
-    # log 512 and log 10: another objective
-    assert losses["masked-mean"] > 3 > losses["classification"]
-    found = {"ViT": [100.0, 100.0, 50.0], "ResNet": [50.0, 40.0, 45.0]}
-    assert "| ResNet | 45 images/s | 0.500 |" in bench.speeds_table(
-        {"images_per_s": found}
-    )

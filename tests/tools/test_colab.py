@@ -2,22 +2,20 @@
 
 import builtins
 import importlib.util
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-import venv
 import zipfile
-from importlib.metadata import requires, version
+from importlib.metadata import requires
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from page.address import chapters, colab_cell
+from page.address import colab_cell
 from tools import colab
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,99 +231,3 @@ def test_what_the_hosts_lack_is_named_in_the_cell_and_in_the_workflow():
     workflow = (ROOT / ".github/workflows/colab.yml").read_text()
     flags, named = re.fullmatch(r'%pip install -q (.+) "\{source\}" (.+)', PIP).groups()
     assert f"{flags} _build/patch-by-patch.zip {named}\n" in workflow
-
-
-# In a bare environment
-
-
-@pytest.fixture
-def bare(tmp_path, monkeypatch):
-    """Runs cells as a host does: with its packages but without vitlib, beside the zip; no index is asked."""
-    nbclient, nbformat = (
-        pytest.importorskip("nbclient"),
-        pytest.importorskip("nbformat"),
-    )
-    pytest.importorskip("ipykernel")
-    if os.name == "nt":
-        pytest.skip("links need an administrator on Windows")
-    if int(version("setuptools").split(".")[0]) < 77:
-        pytest.skip(
-            "building the package without a network needs setuptools 77 or newer"
-        )
-    venv.create(tmp_path / "env")
-    python = tmp_path / "env/bin/python"
-    ask = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    site = Path(
-        subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
-    )
-    # outside the environment, so that pip touches nothing that is linked there
-    given = tmp_path / "given"
-    given.mkdir()
-    for entry in Path(importlib.util.find_spec("torch").origin).parents[1].iterdir():
-        if "vitlib" not in entry.name:
-            (given / entry.name).symlink_to(entry)
-    fake = "import sys; sys.modules['google.colab'] = sys"
-    (site / "host.pth").write_text(f"{given}\n{fake}\n")
-    kernel = tmp_path / "jupyter/kernels/bare/kernel.json"
-    kernel.parent.mkdir(parents=True)
-    start = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel.write_text(
-        json.dumps({"argv": start, "display_name": "bare", "language": "python"})
-    )
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-    environment = {
-        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
-    }
-    environment |= {"VITLIB_DATA": str(tmp_path / "no-data"), "TQDM_DISABLE": "1"}
-    # pip reads this 0 as: no isolation
-    environment |= {
-        "PIP_NO_INDEX": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",
-    }
-    environment["PIP_NO_CACHE_DIR"] = "1"  # a home that cannot be written has none
-    folder = tmp_path / "content"
-    folder.mkdir()
-    colab.write(folder / "patch-by-patch.zip")
-
-    def run(number: str, cells: int | None = None) -> list:
-        """Runs the first ``cells`` code cells of a chapter (None: all); returns them as they are after it."""
-        notebook = nbformat.read(
-            next(p for p in chapters() if p.name.startswith(number)), 4
-        )
-        code = [cell for cell in notebook.cells if cell.cell_type == "code"][:cells]
-        code.append(nbformat.v4.new_code_cell("vl.__file__"))
-        notebook.cells = code
-        where = {"metadata": {"path": str(folder)}}
-        client = nbclient.NotebookClient(
-            notebook, timeout=600, kernel_name="bare", resources=where
-        )
-        client.execute(env=environment)
-        return code
-
-    ask = [python, "-c", "import vitlib"]
-    absent = subprocess.run(
-        ask, cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert "No module named 'vitlib'" in absent.stderr
-    return SimpleNamespace(run=run, folder=folder, site=site)
-
-
-def found(cells: list) -> str:
-    """Where the last cell says that vitlib lies."""
-    return cells[-1].outputs[0].data["text/plain"].strip("'")
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.slow
-def test_the_first_cell_installs_the_package_and_another_chapter_begins(bare):
-    assert found(bare.run("01", 2)) == str(bare.site / "vitlib/__init__.py")
-    (bare.folder / "patch-by-patch.zip").unlink()
-    cells = bare.run("09", 2)
-    assert found(cells) == str(bare.site / "vitlib/__init__.py")
-    assert not cells[0].outputs, "it is installed already"
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize("number", ["01", "09", "16"])
-def test_a_whole_chapter_runs_after_its_first_cell(bare, number):
-    assert found(bare.run(number)) == str(bare.site / "vitlib/__init__.py")

@@ -44,20 +44,6 @@ def test_masked_patches_have_no_influence(kind):
     )
 
 
-def test_masked_tokens_are_the_mask_token_at_their_positions_the_others_as_ever():
-    model = masked()
-    whole, hidden = model.encoder.embed(IMAGES), model.embed(IMAGES, MASK, OWN)
-    expected = (
-        model.encoder.mask_token + model.encoder.pos_embed.table()[:, 1:]
-    ).expand(3, -1, -1)
-    assert torch.equal(hidden[:, 1:][MASK], expected[MASK])
-    assert torch.equal(hidden[:, 1:][~MASK], whole[:, 1:][~MASK]) and torch.equal(
-        hidden[:, 0], whole[:, 0]
-    )
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        assert model.embed(IMAGES, MASK, OWN).shape == (3, 17, 24)
-
-
 def test_a_source_moves_tokens_as_moving_pixels_would():
     model, patches = masked(), vl.patchify(IMAGES, 4)
     source = torch.randint(16, MASK.shape, generator=torch.Generator().manual_seed(3))

@@ -163,33 +163,6 @@ def test_the_film_has_six_stops_in_fifteen_seconds_and_moves_no_button(
         assert run(tab, places) == before
 
 
-def test_a_stroke_paints_what_it_passes_and_a_second_one_takes_it_away(first):
-    press(first, "Paint grey")
-    box = first.locator(".grid").bounding_box()
-
-    def stroke(*places) -> list[int]:
-        at = [
-            (
-                box["x"] + (column + 0.5) * box["width"] / 8,
-                box["y"] + (row + 0.5) * box["height"] / 8,
-            )
-            for row, column in places
-        ]
-        first.mouse.move(*at[0])
-        first.mouse.down()
-        for point in at[1:]:
-            first.mouse.move(*point, steps=2)
-        first.mouse.up()
-        first.wait_for_timeout(50)
-        return sorted(run(first, "e.state.painted"))
-
-    assert stroke((2, 0), (2, 4), (5, 4)) == [16, 17, 18, 19, 20, 28, 36, 44]
-    assert stroke((2, 1), (2, 3)) == [16, 20, 28, 36, 44]
-    press(first, "Start again")
-    first.get_by_label("row 7, column 7").click()
-    assert run(first, "e.state.painted") == [63]
-
-
 def test_the_keyboard_follows_and_paints(first):
     first.locator(".grid > button").first.focus()
     first.keyboard.press("ArrowRight")

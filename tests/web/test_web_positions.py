@@ -2,7 +2,6 @@
 
 import random
 
-import matplotlib
 import pytest
 import torch
 import torch.nn.functional as F
@@ -86,52 +85,6 @@ def test_sines_and_cosines(positions):
         assert (
             torch.tensor(got).reshape(-1, width) - vl.sincos_2d(grid, width)
         ).abs().max() < 2e-6
-
-
-def test_numbers_and_colours_of_the_places(positions):
-    """Each place's number and colour, by mouse, keyboard and the small maps."""
-    kind(positions, "cifar10-plain")
-    want, colours = (
-        cosines(learned("cifar10-plain")[0, 1:]),
-        matplotlib.colormaps["RdBu_r"],
-    )
-
-    def shown(chosen):
-        places = "e.old.cells.map(one => [one.textContent, one.style.background, one.ariaPressed])"
-        for i, (text, background, pressed) in enumerate(run(positions, places)):
-            assert abs(float(text.replace("−", "-")) - want[chosen, i]) < 0.00501
-            rgb = [
-                int(part)
-                for part in background.removeprefix("rgb(").rstrip(")").split(",")
-            ]
-            book = [
-                255 * part for part in colours((want[chosen, i].item() + 1) / 2)[:3]
-            ]
-            assert rgb == pytest.approx(book, abs=5)
-            assert pressed == str(i == chosen).lower()
-
-    cells = positions.get_by_role("group", name="A place of the grid").get_by_role(
-        "button"
-    )
-    cells.nth(18).hover()
-    shown(18)
-    verdict = positions.locator("vit-positions .verdict").first.text_content()
-    assert (
-        verdict
-        == "Row 2, column 2 is most like row 2, column 5 (0.77), least like row 5, column 0 (−0.59)."
-    )
-    cells.nth(18).focus()
-    positions.keyboard.press("ArrowDown")
-    positions.keyboard.press("ArrowRight")
-    shown(27)
-    positions.get_by_role("status").filter(has_text="Row 3, column 3 is most").wait_for(
-        state="attached"
-    )
-    box = positions.locator("vit-positions .all canvas").bounding_box()
-    positions.mouse.move(
-        box["x"] + box["width"] * 7.5 / 8, box["y"] + box["height"] * 0.5 / 8
-    )
-    shown(7)
 
 
 @pytest.mark.parametrize("method", METHODS)
