@@ -161,12 +161,7 @@ def test_images_of_another_shape_are_refused(shape, wanted, message):
 @errors
 @pytest.mark.parametrize(
     "name",
-    [
-        None,
-        "",
-        "a/b",
-        "../../x",
-    ],
+    [None, "", "a/b", "../../x"],
 )
 def test_names_that_are_no_file_names(name):
     with pytest.raises(

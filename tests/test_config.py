@@ -9,10 +9,6 @@ import torch
 
 import vitlib as vl
 from vitlib.config import CHOICES
-from vitlib.model.attention import ATTENTIONS
-from vitlib.model.encoder import ACTIVATIONS, BLOCKS
-from vitlib.model.patches import PATCH_EMBEDS
-from vitlib.model.posembed import POS_EMBEDS
 
 
 def test_what_follows_from_the_fields():
@@ -135,20 +131,6 @@ def test_unknown_preset_lists_the_known():
     message = "preset must be one of vit-ti/16, vit-s/16, .* got 'vit-b16'; did you mean 'vit-b/16'"
     with pytest.raises(ValueError, match=message):
         vl.ViTConfig.preset("vit-b16")
-
-
-@pytest.mark.parametrize(
-    "field, classes",
-    [
-        ("patch_embed", PATCH_EMBEDS),
-        ("pos_embed", POS_EMBEDS),
-        ("norm_order", BLOCKS),
-        ("act", ACTIVATIONS),
-        ("attention", ATTENTIONS),
-    ],
-)
-def test_every_word_has_its_class(field, classes):
-    assert CHOICES[field] == tuple(classes)
 
 
 def test_every_word_makes_a_model_of_its_own():

@@ -106,11 +106,7 @@ def test_each_of_equal_scores_comes_first_now_and_then():
 
 @pytest.mark.parametrize(
     ("shift", "higher", "verdict"),
-    [
-        (0.5, True, "passes"),
-        (0.5, False, "fails"),
-        (0.0, True, "open"),
-    ],
+    [(0.5, True, "passes"), (0.5, False, "fails"), (0.0, True, "open")],
 )
 def test_a_verdict_needs_two_standard_errors(shift, higher, verdict):
     noise = torch.linspace(-1, 1, 101)

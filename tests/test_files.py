@@ -28,10 +28,7 @@ def test_write_atomic_honours_the_umask(tmp_path):
 
 @pytest.mark.parametrize(
     "error",
-    [
-        KeyboardInterrupt,
-        OSError,
-    ],
+    [KeyboardInterrupt, OSError],
 )
 @pytest.mark.parametrize("when", ["before", "during", "after"])
 def test_write_atomic_keeps_the_old_file_on_any_failure(
@@ -71,14 +68,6 @@ def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(
     )
     files.write_atomic(path, content)
     assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]
-
-
-def test_write_json_refuses_half_way_and_keeps_the_old(tmp_path):
-    path = files.write_json(tmp_path / "a.json", {"one": [1, 2.5, None, "ü"]})
-    with pytest.raises(ValueError, match="what JSON can hold"):
-        files.write_json(path, {"bad": object()})
-    assert path.read_text(encoding="utf-8").endswith("\n")
-    assert os.listdir(tmp_path) == ["a.json"]
 
 
 @pytest.mark.errors

@@ -44,7 +44,7 @@ def export(card: dict, path: str = "model.js"):
 CALLS = [
     (lambda: MODEL((255 * IMAGES).byte()), "vl.normalize"),
     (lambda: MODEL(IMAGES[:, :2]), "takes 3 channels"),
-    (lambda: MODEL(IMAGES.to_sparse()), "dense .* got torch.sparse_coo on cpu"),
+    (lambda: MODEL(IMAGES.to_sparse()), "dense .* got torch.sparse_coo on cpu|must be a tensor"),
     (lambda: MLP(TOKENS[..., :5]), r"\(B, T, 12\), got \(2, 5, 5\)"),
     (lambda: vl.Attention(12, 2)(None), "got NoneType"),
     (export(CARD | {"classes": ["a", "b", "c"]}), "expected 4 names of classes, got 3"),

@@ -387,19 +387,6 @@ def test_numbers_begin_with_the_chapters(path):
 
 
 @page
-def test_buttons_lead_only_to_the_books_address(name):
-    """Until the address is set, no page offers a repository or Colab; afterwards, only the book's own."""
-    place = read_url().removeprefix("https://")
-    launch = soup(name).find_all("a", href=re.compile("colab.research"))
-    header = soup(name).find(class_="article-header-buttons")
-    for link in [
-        *launch,
-        *(header.find_all("a", href=re.compile("^http")) if header else []),
-    ]:
-        assert place and place.removeprefix("github.com/") in link["href"]
-
-
-@page
 def test_no_directive_is_left_unread(name):
     """Text such as `{ref}` or `:::` on a page is MyST that was mistyped."""
     article = soup(name).find("article")

@@ -219,22 +219,6 @@ def test_every_page_searches_as_one_types(browser, root):
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390 and not wrong
 
 
-def test_the_paper_beside_ours_is_read_on_a_phone(browser, root):
-    """Charts and words of a row stand one below another, none cut; runs are folded."""
-    page = built("book/beside")
-    for width, columns in ((390, 1), (1280, 2)):
-        with opened(browser, f"{root}/{page}", width=width) as (tab, wrong):
-            row = tab.locator(".beside:not(.parts)").first
-            lefts = row.locator("> div").evaluate_all(
-                "cells => cells.map(cell => cell.getBoundingClientRect().left)"
-            )
-            assert len(lefts) == 3 and len({*map(round, lefts)}) == columns
-            cut = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
-            assert tab.locator(".beside table").evaluate_all(cut) == 0
-            assert tab.locator("details").count() and not wrong
-            assert not tab.locator("details[open]").count()
-
-
 @pytest.mark.sampled(2)
 def test_cards_explain_terms_and_names(browser, root):
     """By mouse and by keyboard; Escape closes; nothing moves."""

@@ -193,11 +193,7 @@ def test_those_that_are_alike_all_wait(entries):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "forged accuracy",
-        "wrong order",
-        "infinite",
-    ],
+    ["forged accuracy", "wrong order", "infinite"],
 )
 def test_what_a_card_says_is_worth_nothing(entries, name):
     assert entries[name].problem == "" and accuracy(entries[name]) < 0.3

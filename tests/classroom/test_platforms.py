@@ -248,16 +248,6 @@ def test_a_roster_is_read_in_the_letters_in_which_its_names_are_those_of_the_fil
     assert read_roster(path, files).people["1234"]["name"] == name
 
 
-def test_without_a_roster_ids_are_the_platforms():
-    assert whose([*CANVAS], {}) == {
-        name: [name.replace("_LATE", "").split("_")[1]] for name in CANVAS
-    }
-    assert whose(["a_1_2_b.ipynb", "c.ipynb"], {}) == {
-        "a_1_2_b.ipynb": ["a_1_2_b.ipynb"],
-        "c.ipynb": ["c.ipynb"],
-    }
-
-
 @pytest.mark.sampled(3)
 def test_one_notebook_of_two(tmp_path, notebooks, capsys):
     folder = tmp_path / "hw"

@@ -58,7 +58,7 @@ SAID = {
         (0, 0, 0, 1, 2), [0, 0, 0, 1, 1], (), [],
         ["class ill is 3 files of one picture; add others"],
     ),
-    
+
 }  # fmt: skip
 
 

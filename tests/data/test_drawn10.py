@@ -32,17 +32,6 @@ def splits():
     return {split: load_drawn10(split) for split in DRAWN10_SIZES}
 
 
-def test_sizes_and_types(splits):
-    assert len(DRAWN10_CLASSES) == 10 and sorted(DRAWN10_CLASSES) == list(
-        DRAWN10_CLASSES
-    )
-    for split, (images, labels) in splits.items():
-        assert (
-            images.shape == (DRAWN10_SIZES[split], 3, 32, 32)
-            and images.dtype == torch.uint8
-        )
-        assert labels.shape == (DRAWN10_SIZES[split],) and labels.dtype == torch.int64
-        assert images.is_contiguous()
 
 
 def test_the_same_bytes_on_every_machine(splits):
@@ -107,7 +96,7 @@ def test_masks_belong_to_the_images():
     [
         (("val",), "split must be one of train, test; got 'val'"),
         (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
-        
+
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):

@@ -170,10 +170,7 @@ def test_gradients_are_those_of_any_state_of_a_model_and_leave_no_trace(
 @pytest.mark.errors
 @pytest.mark.parametrize(
     "target, message",
-    [
-        (4, "from 0 to 3, got"),
-        ([0, 1], "3 classes"),
-    ],
+    [(4, "from 0 to 3, got"), ([0, 1], "3 classes")],
 )
 def test_grad_cam_refuses_targets(target, message):
     model = tiny_model().train()

@@ -96,27 +96,6 @@ def test_the_papers_r50_has_its_size():
     )
 
 
-@pytest.mark.parametrize(
-    ("stem_stride", "size", "num_classes"), [(1, 8, 10), (2, 4, 10), (4, 2, 0)]
-)
-def test_features_are_a_map_and_pooling_is_its_mean(stem_stride, size, num_classes):
-    cfg = vl.ResNetConfig(
-        widths=(32, 64, 64),
-        depths=(1, 1, 1),
-        stem_stride=stem_stride,
-        num_classes=num_classes,
-    )
-    model = built(cfg)
-    images = torch.randn(2, 3, 32, 48)
-    features = model.forward_features(images)
-    assert features.shape == (2, 64, size, size * 3 // 2)
-    pooled = torch.stack([image.flatten(1).mean(1) for image in features])
-    torch.testing.assert_close(model.pool(features), pooled)
-    torch.testing.assert_close(
-        model(images), model.head(pooled) if num_classes else pooled
-    )
-
-
 # ------------------------------------------------------------------------------------------------- refusals
 
 

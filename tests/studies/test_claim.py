@@ -129,11 +129,7 @@ def in_order(study, score) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize(
     ("best", "tried"),
-    [
-        (2, "123"),
-        (3, "1234"),
-        (0, "1230"),
-    ],
+    [(2, "123"), (3, "1234"), (0, "1230")],
 )
 def test_rates_are_tried_until_the_best_lies_between_others(best, tried):
     variants = {**{name: {"lr": 1} for name in GRID}, "pixels": {}}

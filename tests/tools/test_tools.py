@@ -103,10 +103,7 @@ def test_set_url_is_idempotent_and_can_be_undone(project):
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "https://github.com/org",
-        "https://example.org/a/b",
-    ],
+    ["https://github.com/org", "https://example.org/a/b"],
 )
 def test_set_url_refuses_what_is_no_repository(project, url):
     with pytest.raises(

@@ -211,11 +211,7 @@ def by_hand(
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(
     ("num_ops", "magnitude"),
-    [
-        (2, 9.0),
-        (3, 4.0),
-        (2, 0.0),
-    ],
+    [(2, 9.0), (3, 4.0), (2, 0.0)],
 )
 def test_rand_augment_is_what_its_draws_say(shape, num_ops, magnitude):
     images = smooth_pictures(60, shape)
@@ -225,10 +221,7 @@ def test_rand_augment_is_what_its_draws_say(shape, num_ops, magnitude):
 
 @pytest.mark.parametrize(
     ("shape", "padding"),
-    [
-        ((3, 9, 7), 3),
-        ((1, 5, 12), 0),
-    ],
+    [((3, 9, 7), 3), ((1, 5, 12), 0)],
 )
 def test_a_crop_is_what_its_draws_say(shape, padding):
     images = smooth_pictures(40, shape)

@@ -13,7 +13,7 @@ from vitlib.data.dataset import Dataset
 from vitlib.files import read_json
 from vitlib.train.checkpoint import differences, load_checkpoint, save_checkpoint
 from vitlib.train.loop import train_model
-from vitlib.train.recipe import RECIPES, Recipe, default_fields, recipe
+from vitlib.train.recipe import Recipe, recipe
 from vitlib.weights.pretrained import load_pretrained
 
 
@@ -46,12 +46,6 @@ def test_what_a_file_lacks_was_as_usual():
         "flip was None, now False",
         "model.act was None, now 'gelu'",
     ]
-
-
-def test_default_fields_are_the_defaults_also_of_the_model():
-    found = default_fields(RECIPES["modern"])
-    assert found["model"] == default_fields(ViTConfig()) and found["ema_decay"] == 0.0
-    assert found | {"model": 0} == default_fields(Recipe()) | {"model": 0}
 
 
 SMALL = recipe(

@@ -67,10 +67,7 @@ def test_of_the_corrupted_80_percent_are_hidden_10_swapped_10_kept():
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("ratio", "num_patches", "count"),
-    [
-        (0.01, 16, 0),
-        (0.99, 16, 16),
-    ],
+    [(0.01, 16, 0), (0.99, 16, 16)],
 )
 def test_a_ratio_that_corrupts_nothing_or_all_is_refused(ratio, num_patches, count):
     with pytest.raises(
@@ -116,11 +113,7 @@ def slow_colours(image: torch.Tensor, patch_size: int, side: int) -> list[list[i
 @pytest.mark.parametrize("side", [1, 4])
 @pytest.mark.parametrize(
     ("patch_size", "size"),
-    [
-        (1, (2, 3)),
-        (4, (8, 12)),
-        (6, (12, 6)),
-    ],
+    [(1, (2, 3)), (4, (8, 12)), (6, (12, 6))],
 )
 def test_colours_beside_slow_ones(patch_size, size, side):
     images = pictures(2, *size)

@@ -82,10 +82,7 @@ def test_query_key_and_value_are_cut_apart():
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("shape", "parts"),
-    [
-        ((4, 4), 3),
-        ((4,), 1),
-    ],
+    [((4, 4), 3), ((4,), 1)],
 )
 def test_groups_that_cannot_be_cut_are_refused(shape, parts):
     with pytest.raises(

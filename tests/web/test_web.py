@@ -407,17 +407,6 @@ def test_other_models_are_refused():
         vl.explore(kind="lab", task="where")
 
 
-def test_export_web_tells_no_accuracy_of_other_weights(tmp_path):
-    model, card = vl.load_pretrained("drawn10-small")
-    accuracy = f'"test_accuracy": {card["final"]["test_accuracy"]}'
-    assert accuracy in vl.export_web(model, card, tmp_path / "a.js").read_text(
-        encoding="utf-8"
-    )
-    model.head.bias.data += 1
-    text = vl.export_web(model, card, tmp_path / "b.js").read_text(encoding="utf-8")
-    assert '"test_accuracy": null' in text
-
-
 def test_export_web_is_one_script(tmp_path):
     """float16 in base64, sizes in the order of the weights; written whole, and safe inside a page."""
     model, card = tiny_model("a</script>b")

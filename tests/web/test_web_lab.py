@@ -108,14 +108,6 @@ def test_a_stroke_leaves_no_gaps_and_is_one_step(lab, steps):
     assert removed(lab) == []
 
 
-def test_what_was_done_to_a_patch_moves_with_it(lab):
-    cells = lab.locator("vit-lab .grid > button")
-    cells.nth(0).click()
-    press(lab, "Mirror")
-    assert removed(lab) == [7]
-    check(lab, order=torch.arange(64).view(8, 8).flip(1).flatten().tolist(), remove=[7])
-
-
 def test_moves_positions_and_heads_are_vitlibs(lab):
     press(lab, "Swap quadrants")
     quadrants = torch.arange(64).view(8, 8).roll((4, 4), (0, 1)).flatten().tolist()

@@ -5,7 +5,7 @@ import base64
 import pytest
 import torch
 from browsing import needs_browser
-from web_pages import explorer, opened_once, page, photos, run
+from web_pages import opened_once, photos, run
 
 import vitlib as vl
 from vitworkshop.web.export import PHOTOS
@@ -124,19 +124,3 @@ def test_keyboard(tab):
     side.press("ArrowRight")
     assert side.get_attribute("aria-valuetext") == "28 pixels"
     assert tab.locator(f"{NAME} .verdict").inner_text() == "64 tokens of 2,352 numbers."
-
-
-def sequence(tab) -> str:
-    return run(tab, "e.tokens.canvas.toDataURL()")
-
-
-def test_patches_fly_and_land_where_they_stand_without_motion(browser, tmp_path, tab):
-    begin(tab, 32)
-    assert run(tab, "e.flying.width") == 0  # no motion is wanted here
-    landed = sequence(tab)
-    with explorer(browser, page(tmp_path, BODY), NAME, calm=False) as lively:
-        run(lively, "(e.cut(32), null)")
-        lively.wait_for_function(f"document.querySelector('{NAME}').flying.width > 0")
-        assert sequence(lively) != landed
-        lively.wait_for_function(f"document.querySelector('{NAME}').flying.width === 0")
-        assert sequence(lively) == landed

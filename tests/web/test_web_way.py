@@ -133,14 +133,3 @@ def test_what_is_erased_spreads_from_block_to_block(browser, tmp_path):
         assert "nobody reads" in tab.locator(".telling").inner_text()
         tab.get_by_role("button", name="Start again").click()
         assert run(tab, "e.changes(e.stages[4])") is None
-
-
-def test_play_goes_on_by_itself_and_stops_where_the_reader_goes(browser, tmp_path):
-    with opened(browser, tmp_path, "avg", calm=False) as tab:
-        tab.clock.install()
-        tab.get_by_role("button", name="Play").click()
-        tab.clock.run_for(30_000)
-        assert run(tab, "e.state.stage") == 6
-        tab.get_by_role("button", name="Patches").click()
-        tab.clock.run_for(30_000)
-        assert run(tab, "e.state.stage") == 1

@@ -325,10 +325,7 @@ def test_the_accuracy_is_reproduced(name, n):
 @pytest.mark.errors
 @pytest.mark.parametrize(
     "name",
-    [
-        "../../x",
-        3,
-    ],
+    ["../../x", 3],
 )
 def test_a_name_that_leaves_the_folder(tmp_path, name):
     with pytest.raises(

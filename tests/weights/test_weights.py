@@ -790,18 +790,12 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    ("dtype", "change", "words"),
-    [
-        ("float16", lambda x: x + 1e6, "65504"),
-    ],
-)
-def test_weights_that_are_no_numbers_change_nothing(dtype, change, words):
-    model, state = lively().to(getattr(torch, dtype)), lively(seed=1).state_dict()
+def test_weights_that_are_no_numbers_change_nothing():
+    model, state = lively().half(), lively(seed=1).state_dict()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    state["norm.bias"] = change(state["norm.bias"])
+    state["norm.bias"] += 1e6
     with pytest.raises(
-        ValueError, match=re.escape(f"norm.bias holds numbers beyond {dtype}'s {words}")
+        ValueError, match="norm.bias holds numbers beyond float16's 65504"
     ):
         vl.load_weights(model, state)
     assert all(
