@@ -1,4 +1,4 @@
-"""The title page's first screen in the built book: in one view, without scripts and on paper too, and what it dares."""
+"""The title page's first screen in the built book: in one view, without scripts too, and what it dares."""
 
 import re
 

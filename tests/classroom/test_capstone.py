@@ -133,11 +133,6 @@ def entries(tmp_path_factory):
     (top / "link").mkdir()
     for end in ("safetensors", "json"):
         (top / "link" / f"mine.{end}").symlink_to(top / "honest" / f"mine.{end}")
-    (top / "nothing").mkdir()
-    (top / "nothing/notes.txt").touch()
-    shutil.copy(
-        top / "honest/mine.safetensors", save("two models", weak) / "other.safetensors"
-    )
     (top / "model.zip").write_bytes(b"")
     with zipfile.ZipFile(top / "zipped.zip", "w") as archive:
         for path in (top / "twin").iterdir():

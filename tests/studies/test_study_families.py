@@ -1,4 +1,4 @@
-"""ViT, ResNet, hybrid and pixels as studies compare them, and the study of the size of the training set."""
+"""ViT, ResNet, hybrid and pixels as studies compare them."""
 
 from __future__ import annotations
 

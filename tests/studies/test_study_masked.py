@@ -1,4 +1,4 @@
-"""The study of masked pre-training: who is trained on what, from which weights, how long, and what a row says."""
+"""The study of masked pre-training: who is trained on what, from which weights, and how long."""
 
 from __future__ import annotations
 

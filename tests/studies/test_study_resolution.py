@@ -1,4 +1,4 @@
-"""The resolution study: every method beside a slow one, patches sampled as they should be, results in the format."""
+"""The resolution study: every method beside a slow one, patches sampled as they should be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study of shape: what is matched is matched, and a tiny run has the format."""
+"""The study of shape: what is matched is matched."""
 
 from __future__ import annotations
 

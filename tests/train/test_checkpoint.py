@@ -1,4 +1,4 @@
-"""What makes a run the same run: nested dictionaries compared, fields that came later at their defaults."""
+"""What makes a run the same run: nested dictionaries compared; files whole, damaged and old."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Masked patch prediction: its loss beside a slow one, no label read, scores that repeat, runs that go on, learning."""
+"""Masked patch prediction: its loss beside a slow one, no label read, scores that repeat, an encoder that is kept."""
 
 import math
 from dataclasses import replace

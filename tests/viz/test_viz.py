@@ -1,4 +1,4 @@
-"""Figures: one card each, in the house style, shown once by a notebook; and every refusal."""
+"""Figures: one card each, in the house style, shown once by a notebook; and refusals."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""<vit-patches>: the cut, the pixel in its four places and the size of attention, as vitlib has them."""
+"""<vit-patches>: the cut and the pixel in its four places, as vitlib has them."""
 
 import base64
 
