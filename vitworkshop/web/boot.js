@@ -1,7 +1,7 @@
 /* `window.vit`: models for whatever on the page asks for them. Small; the rest loads when it is needed.
 
      vit.models()                  names of the models that lie beside this script
-     await vit.load(name)          { name, config, classes, card, weights, run, trace, ... }; see vit.js for `run`
+     await vit.load(name)          the model (vit.js), with its name, classes and card
 
    Where an explorer stands (`<vit-lab>`, ...), its file is loaded once it comes near the window. The script's
    `data-models` and `data-explorers` name what there is, `data-model` and `data-picture` what comes first. Plain
@@ -48,10 +48,8 @@
       t("no model called {name}; there are: {models}", { name, models: vit.models().join(t(", ")) }));
     await Promise.all(["vit.js", "kernel.js"].map(script));
     if (!window.vitModels?.[name]) await script(`${name}.js`);
-    const { config, classes, card } = window.vitModels[name], model = window.buildViT(window.vitModels[name]);
-    const made = { name, config, classes, card, weights: model.weights };
-    for (const what of ["absent", "run", "trace", "readOut", "readers", "answers", "patchify"]) made[what] = model[what].bind(model);
-    return made;
+    const { classes, card } = window.vitModels[name];
+    return Object.assign(window.buildViT(window.vitModels[name]), { name, classes, card });
   })().catch((error) => {
     delete built[name];
     throw error;
