@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         help="run such answers once more",
     )
     for p in (graded, commands.add_parser("capstone", help="evaluate models")):
-        text = "a folder of what was handed in, or the zip that Canvas or Moodle gives"
+        text = "a folder of what was handed in, the zip that Canvas or Moodle gives, or one notebook"
         p.add_argument("folder", type=Path, metavar="FOLDER", help=text)
         text = "a table with the columns id and name, or Canvas's gradebook or Moodle's grading worksheet"
         p.add_argument("--roster", type=Path, metavar="CSV", help=text)

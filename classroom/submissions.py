@@ -101,9 +101,11 @@ def handed_in(path: Path) -> list[File]:
     """The files in a folder, or in a platform's zip."""
     if path.is_file() and ZIP.search(path.name):
         return _packed(path)
+    if path.is_file() and path.suffix == ".ipynb":
+        return [File(path.name, (path.lstat().st_mtime,), partial(_plain, path))]
     if not path.is_dir():
         raise ValueError(
-            f"expected a folder of submissions or a platform's zip, got {path}; give the one they are in"
+            f"expected a folder of submissions, a platform's zip or a notebook, got {path}; give the one they are in"
         )
     return [
         File(

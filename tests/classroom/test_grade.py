@@ -305,7 +305,7 @@ def test_a_persons_slip_is_refused(tmp_path, line, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("grade HERE/none --homework 1", "expected a folder of submissions or a platform's zip, got HERE/none"),
+        ("grade HERE/none --homework 1", "expected a folder of submissions, a platform's zip or a notebook, got HERE"),
         ("grade HERE/class --homework 1 --roster HERE/roster.csv", "expected the columns id and name in"),
         ("grade HERE/class --homework 1 --roster HERE/canvas.csv", "expected a column Homework 1 in the roster, got"),
         ("grade HERE/broken.zip --homework 1", "expected a zip, got one that cannot be opened"),

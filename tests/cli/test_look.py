@@ -191,7 +191,9 @@ def commands_in(text: str) -> list[str]:
 
 def works(command: str) -> None:
     """A command of the package's runs to its end."""
-    words = shlex.split(command)[3:]
+    words = shlex.split(command)[2 if command.startswith("python -c") else 3 :]
+    if command.startswith("python -c"):
+        return exec(words[0], {})
     more = ["--out", "answered"] if words[0] == "check-pretrained" else []
     if words[0] == "finetune":
         more = ["--epochs", "1", "--limit", "20", *QUICK]
@@ -307,7 +309,7 @@ def test_a_model_of_the_book_and_a_run_are_told_by_their_cards(capsys):
     log = {"epochs": [{}], "recipe": {"epochs": 3}, "command": "python -m vitlib data"}
     Path("half/log.json").write_text(json.dumps(log))
     state = vl.VisionTransformer(vl.ViTConfig(**SIZES)).state_dict()
-    torch.save({"model": state}, "half/checkpoint.pt")
+    torch.save({"identity": {"recipe": {}}, "model": state}, "half/checkpoint.pt")
     with pytest.raises(ValueError, match="a run writes it when it has finished"):
         vl.load_pretrained("half")
     seen = vl.look("half")
@@ -428,6 +430,15 @@ def test_a_rectangle_is_read_where_json_beside_it_tells(capsys):
     Path("wide/config.json").write_text(json.dumps(told))
     model, card = vl.load_pretrained("wide")
     assert model.cfg.img_size == (16, 32) and "img_size" not in card["assumed"]
+    works(vl.look("wide").command)
+    Path("wide/config.json").unlink()
+    with pytest.raises(ValueError, match="tell its size, --assume img_size=HEIGHT,W"):
+        save_file(plain(img_size=(16, 40)), "x.safetensors")
+        vl.look("x.safetensors")
+    assert main(["look", "wide", "--assume", "img_size=16,32"]) == 0
+    said = capsys.readouterr().out
+    assert "16 x 32 pixels" in said and "wide --assume img_size=16,32\n" in said
+    works(commands_in(said)[-1])
 
 
 def deeper(kind: str) -> str:
@@ -490,7 +501,7 @@ def test_zips_in_a_zip_one_notebook_and_a_password():
     Path("one/ada.ipynb").write_text(text)
     seen = vl.look("one/ada.ipynb")
     assert seen.lines[0].startswith("ada.ipynb: a notebook of homework 2")
-    assert seen.command == "python -m classroom grade --homework 2 one"
+    assert seen.command == "python -m classroom grade --homework 2 one/ada.ipynb"
     raw = Path("in/ada.zip").read_bytes()
     at = raw.index(b"PK\1\2") + 8  # the flags: bit 0 means a password
     Path("in/ada.zip").write_bytes(raw[:at] + b"\1" + raw[at + 1 :])
@@ -577,9 +588,11 @@ def test_the_json_of_open_clip_tells_heads_and_activation():
 
 def test_other_channels_and_an_archive_and_a_folder_of_folders(capsys):
     save_file(plain(in_chans=4), "x.safetensors")
-    seen = vl.look("x.safetensors")
-    assert "4 channels" in str(seen)
-    works(seen.command)
+    assert main(["look", "x.safetensors", "--save", "saved"]) == 0
+    for thing in ("x.safetensors", "saved"):
+        seen = vl.look(thing)
+        assert "torch.zeros(1, 4, 32, 32)" in seen.command
+        works(seen.command)
     with zipfile.ZipFile("x.zip", "w") as packed:
         packed.write("x.safetensors")
     with pytest.raises(ValueError, match="an archive .zip. of other files; unpack"):
@@ -625,8 +638,33 @@ def test_classes_that_differ_between_the_sides_are_what_is_told():
         (
             "train2017/1.png val2017/2.png",
             "annotations/instances_train2017.json",
-            "COCO's.*\n.*: train and val hold no folders of classes",
+            "COCO's.*\n.*: no folders of classes in train2017 and val2017",
             "predict cifar10-photo it",
+        ),
+        (
+            "val2017/1.png",
+            "annotations/instances_val2017.json",
+            "COCO's.*\n.*: no folders of classes in val2017; .* rename val2017, if",
+            "predict cifar10-photo it",
+        ),
+        (
+            "leftImg8bit/1.png",
+            "groundTruth/1.mat",
+            "groundTruth, leftImg8bit are no classes",
+            "predict cifar10-photo it",
+        ),
+        ("cat/1.png dog/1.png test/1.png", "notes.txt", "in test; .* rename test", ""),
+        (
+            "patient_1/1.png patient_2/1.png",
+            "notes.txt",
+            "2 pictures\nare patient_1, patient_2 classes. .* on one side\nnot",
+            "predict cifar10-photo it",
+        ),
+        (
+            " ".join(f"{i:04}/1.png" for i in range(10)),
+            "notes.txt",
+            "are 0000, 0001, 0002, 0003 and 6 more classes",
+            "",
         ),
         (
             "JPEGImages/1.png",
@@ -685,8 +723,17 @@ def test_a_program_a_checkpoint_and_a_pipe(capsys):
         vl.look("pipe")
     Path("run").mkdir()
     Path("run/log.json").write_text(json.dumps({"epochs": [], "recipe": {}}))
+    torch.save({"identity": {"recipe": {}}}, "run/checkpoint.pt")
+    for name in ("checkpoint.pt", "log.json"):
+        assert "has not finished" in str(vl.look(f"run/{name}"))
+    # another trainer's have the same names
     torch.save({"model": plain()}, "run/checkpoint.pt")
-    assert "has not finished" in str(vl.look("run/checkpoint.pt"))
+    Path("run/log.json").write_text(json.dumps({"loss": [1]}))
+    for thing in ("run", "run/checkpoint.pt"):
+        assert "5 classes" in str(vl.look(thing))
+    Path("run/checkpoint.pt").unlink()
+    with pytest.raises(ValueError, match="run holds no weights"):
+        vl.look("run")
 
 
 @pytest.mark.errors
@@ -784,7 +831,7 @@ def test_a_folder_of_what_is_not_read_says_what_it_is():
     Path("set/data").mkdir(parents=True)
     Path("set/README.md").write_text("a data set")
     Path("set/data/0.parquet").write_bytes(b"PAR1\0\xff")
-    with pytest.raises(ValueError, match="notebooks: data/0.parquet is a table"):
+    with pytest.raises(ValueError, match="homework: data/0.parquet is a table"):
         vl.look("set")
 
 
@@ -808,3 +855,145 @@ def test_notebooks_of_two_homeworks_are_counted():
         text = json.dumps({"cells": cells, "nbformat": 4})
         Path(f"in/{name}.ipynb").write_text(text)
     assert "2 of 3 notebooks are of homework 2, 1 of homework 3" in str(vl.look("in"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["averaged", "masked", "resnet"])
+def test_a_runs_checkpoint_is_told_by_its_own_recipe_wherever_it_lies(kind, capsys):
+    fields = SIZES | {"num_heads": 4, "global_pool": "avg", "act": "relu"}
+    cfg = vl.ViTConfig(**fields)
+    more: dict = {"ema_decay": 0.5} if kind == "averaged" else {}
+    if kind == "masked":
+        cfg = vl.ViTConfig(**fields | {"num_classes": 0, "mask_token": True})
+        more = {"objective": "masked-mean"}
+    if kind == "resnet":
+        cfg = vl.ResNetConfig(num_classes=5, widths=(16, 32), depths=(1, 1))
+    recipe = vl.Recipe("mine", cfg, epochs=1, batch_size=8, **more)
+    images = torch.randint(0, 255, (16, 3, 32, 32), dtype=torch.uint8)
+    data = vl.Dataset(images, torch.arange(16) % 5, tuple("abcde"), "d", "folder")
+    made = vl.train_model(recipe, data, out="run", device="cpu")["model"]
+    Path("run/checkpoint.pt").rename("best.pth")
+    opened, card = vl.load_pretrained("best.pth")
+    assert opened.cfg == cfg and "library" not in card
+    own = getattr(made, "encoder", made).state_dict()
+    assert all(torch.equal(own[key], v) for key, v in opened.state_dict().items())
+    seen = vl.look("best.pth")
+    assert "of this book's kind" in seen.lines[0] and "1 of 1 epochs" in str(seen)
+    if kind == "averaged":  # of a stranger's file the page would guess gelu
+        with pytest.raises(ValueError, match="act='gelu', got act='relu'"):
+            vl.explore("best.pth", kind="way")
+    if kind != "masked":  # whose data would have to be drawn
+        works(seen.command)
+    Path("alone").mkdir()
+    Path("best.pth").rename("alone/last.pt")
+    seen = vl.look("alone")
+    assert seen.lines == ["alone: weights in last.pt"]
+    works(seen.command)
+
+
+@pytest.mark.errors
+def test_a_runs_checkpoint_that_is_damaged_or_is_to_be_assumed_of():
+    state = {"identity": {"recipe": {}}, "log": {"config": {}}, "model": {}}
+    torch.save(state, "x.pt")
+    with pytest.raises(ValueError, match="x.pt in . is damaged or incomplete .'ema'"):
+        vl.look("x.pt")
+    with pytest.raises(ValueError, match="expected no act"):
+        vl.look("x.pt", act="relu")
+
+
+@pytest.mark.errors
+@pytest.mark.filterwarnings("ignore")
+def test_checkpoints_in_parts_are_named_and_made_one_by_what_is_printed():
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+
+    dcp.save({"model": plain()}, checkpoint_id="run/step 5", no_dist=True)
+    for thing in ("run", "run/step 5", "run/step 5/__0_0.distcp"):
+        with pytest.raises(ValueError, match="torch.distributed.checkpoint") as told:
+            vl.look(thing)
+    (command,) = re.findall(r"; (python -m .*) makes one", str(told.value))
+    words = shlex.split(command)
+    assert words[2:4] == [dcp_to_torch_save.__module__, "dcp_to_torch"]
+    dcp_to_torch_save(*words[4:])
+    assert "5 classes" in str(vl.look("NEW.pt"))
+
+
+@pytest.mark.errors
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("zero_pp_rank_0_mp_rank_00_model_states.pt", "DeepSpeed, ZeRO 3"),
+        ("saved_model.pb", "TensorFlow's program"),
+        ("ckpt.data-00000-of-00001", "TensorFlow's checkpoint"),
+        ("manifest.ocdbt", "Orbax"),
+        ("group1-shard1of2.bin", "TensorFlow.js"),
+    ],
+)
+def test_folders_of_other_programs_are_named(name, said):
+    file = Path("run/step", name)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"\xff" * 9)
+    for thing in ("run", "run/step", file):
+        with pytest.raises(ValueError, match=said):
+            vl.look(thing)
+
+
+@pytest.mark.errors
+def test_numbers_that_lie_in_other_files():
+    torch.save({key: torch.zeros(0) for key in plain()}, "x.pt")
+    with pytest.raises(ValueError, match="sparse or empty; .* gathered from where"):
+        vl.look("x.pt")
+
+
+def test_a_model_in_the_cache_of_hugging_face_is_called_as_there():
+    for folder in ("blobs", "snapshots/0f1"):
+        Path("models--facebook--dinov2-small", folder).mkdir(parents=True)
+    save_file(plain(), "models--facebook--dinov2-small/blobs/abc")
+    place = Path("models--facebook--dinov2-small/snapshots/0f1")
+    (place / "model.safetensors").symlink_to("../../blobs/abc")
+    assert vl.look(place).lines[0].startswith("dinov2-small: ViT, by")
+
+
+def test_a_distillation_token_is_called_so():
+    said = str(vl.look(published("distilled DeiT")))
+    assert "a distillation token" in said and "regist" not in said
+
+
+@pytest.mark.errors
+def test_text_that_is_no_servers_answer_tells_of_no_token():
+    for text in ("import torch", "Mäuse " * 20):
+        Path("x.py").write_text(text, encoding="utf-8")
+        with pytest.raises(ValueError, match="x.py is text .*; python -m vitlib look"):
+            vl.look("x.py")
+
+
+def test_one_homework_among_other_things_is_graded_alone():
+    Path("in").mkdir()
+    Path("in/data.csv").write_text("1")
+    for name, number in (("mine", 2), ("a", ""), ("b", "")):
+        cells = [{"source": f"# task {number}.1\n"}]
+        text = json.dumps({"cells": cells, "nbformat": 4})
+        Path(f"in/{name}.ipynb").write_text(text)
+    seen = vl.look("in")
+    assert seen.lines == ["in: 1 of 3 notebooks are of homework 2"]
+    assert seen.command == "python -m classroom grade --homework 2 in/mine.ipynb"
+    Path("in/yours.ipynb").write_text(Path("in/mine.ipynb").read_text())
+    seen = vl.look("in")
+    assert seen.lines[1] == "grade takes the others in, too; move them away"
+    save_file(plain(), "in/model.safetensors")
+    for name in ("mine", "yours"):
+        Path(f"in/{name}.ipynb").unlink()
+    assert "5 classes" in str(vl.look("in"))  # notebooks of no homework
+    with pytest.raises(ValueError, match="no notebook of 1 in in/a.ipynb names a task"):
+        vl.look("in/a.ipynb")
+
+
+@pytest.mark.errors
+def test_a_folder_whose_pictures_are_of_no_kind_that_is_read():
+    Path("in").mkdir()
+    for i in range(2):
+        Path(f"in/{i}.heic").write_bytes(b"\0\0\0\x18ftypheic" + b"\1" * 50)
+    with pytest.raises(ValueError, match="in/0.heic is HEIC, AVIF or a film"):
+        vl.look("in")
+    picture(Path("in/2.png"), 1)
+    works(vl.look("in").command)

@@ -425,7 +425,8 @@ MISTAKES = {  # what is done to the folder of birds, the words, what is said
     "formats": (
         lambda f: [p.write_bytes(b"\0\0\0\x18ftypheic") for p in f.glob("wren/*")],
         "birds",
-        "wren, got none; put .jpg or .png files there. skipped 11 of 33 files in birds: wren/00.png, wren/01.jpg, ",
+        "wren, got none; put .jpg or .png files there, or move it away, if it is no class. skipped 11 of 33 files "
+        "in birds: wren/00.png, wren/01.jpg, ",
     ),
     "a word": (None, "cifra10", CHOICES),
 }

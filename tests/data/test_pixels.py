@@ -143,7 +143,7 @@ REFUSED = {
         saved(Image.fromarray(np.float32(GREY)), "TIFF"),
         r"of floats: expected them in \[0, 1\], got ",
     ),
-    "nothing": (b"", "of no kind that is read: it begins with b''"),
+    "nothing": (b"", "empty; fetch it again"),
     "heic": (b"\0\0\0\x18ftypheic\0\0\0\0", "HEIC, AVIF or a film"),
     "bomb": (
         HEADER + chunk(b"IDAT" + zlib.compress(bytes(99))),

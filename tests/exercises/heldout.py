@@ -260,7 +260,7 @@ WRONG = r"""
         return -p[torch.arange(len(labels)), labels].log().mean()
 09.a: the sum over the batch -> d the sum over the batch; its mean is
     lambda logits, labels: -logits.log_softmax(1)[torch.arange(len(labels)), labels].sum()
-09.a: all columns of the labels -> v close, not by rounding: is
+09.a: all columns of the labels -> d this takes the columns of all labels
     lambda logits, labels: -logits.log_softmax(1)[:, labels].mean()
 09.b: nothing is forgotten -> d the gradients of all steps add up
     def my_step(model, optimizer, x, y):

@@ -168,11 +168,11 @@ def load_folder(path: str | Path, img_size: Size = 32) -> Dataset:
     found = {*labels}
     for label, folder in zip(numbers, folders, strict=True):
         if label not in found:
-            inside = ", ".join(p.name for p in class_folders(folder))
+            inside = ", ".join(p.name for p in class_folders(folder)[:4])
             fix = (
                 f"load it by itself if {inside} are classes, else move their pictures up"
                 if inside
-                else "put .jpg or .png files there"
+                else "put .jpg or .png files there, or move it away, if it is no class"
             )
             raise ValueError(
                 f"expected pictures in {folder}, got none; {fix}. {skipped}".strip(". ")

@@ -41,6 +41,8 @@ def rgb_pixels(picture: Any) -> np.ndarray:
                     if head[4:8] == b"ftyp"
                     else "of no kind that is read"
                 )
+                if not head:
+                    raise ValueError("empty; fetch it again") from error
                 raise ValueError(
                     f"{kind}: it begins with {head!r}; save it as JPEG or PNG"
                 ) from error

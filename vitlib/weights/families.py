@@ -198,8 +198,8 @@ def _shaped(state: Mapping[str, Tensor], told: Any) -> dict[str, Any]:
         raise ValueError(
             f"expected patches cut by a square kernel (D, C, P, P), got {kernel}; {LISTS}"
         )
-    lacking = [name for name, (key, _) in SIZES.items() if key not in state]
-    lacking = [name for name in lacking if name not in ("num_classes", "reg_tokens")]
+    needed = SIZES.keys() - {"num_classes", "reg_tokens"}
+    lacking = [name for name in SIZES if name in needed and SIZES[name][0] not in state]
     if "pos_embed" not in state and "reg_token" not in state:
         lacking.append("positions")
     if lacking:
@@ -259,7 +259,7 @@ def _side(count: int, cls: bool) -> int:
     for patches in (count - 1, count) if cls else (count,):
         if patches and math.isqrt(patches) ** 2 == patches:
             return math.isqrt(patches)
-    fix = "of a plain ViT, tell its size (img_size, a list of two); models of poses, boxes and sound are not read"
+    fix = "of a plain ViT, tell its size, --assume img_size=HEIGHT,WIDTH; models of poses, boxes and sound are not read"
     raise ValueError(f"{count} positions are not those of a square grid; {fix}")
 
 
@@ -276,9 +276,9 @@ def _told(config: Mapping[str, Any]) -> dict[str, Any]:
     """What JSON beside a file tells, under the names of `ViTConfig`."""
     args = config.get("model_args") or {}  # timm's
     told = {
-        field: args.get(field) or config.get(name)
+        field: value
         for field, name in TOLD.items()
-        if args.get(field) or config.get(name)
+        if (value := args.get(field) or config.get(name))
     }
     timm = config.get("pretrained_cfg") or {}
     if size := timm.get("input_size"):

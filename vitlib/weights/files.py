@@ -6,6 +6,7 @@ import re
 import textwrap
 import warnings
 import zipfile
+from codecs import getincrementaldecoder
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ OTHERS = {
     b"<svg": "a drawing (SVG); save it as PNG",
     b"<?xml": "XML, or a drawing (SVG); save that as PNG",
     b"<": "a web page; fetch the file itself",
-    b"{": "JSON; take the weights that it speaks of, in one file",
+    b"{": "JSON; take the weights that it speaks of, or the folder of its pictures",
     b"\x89HDF": "Keras's (HDF5); take the weights that PyTorch or safetensors wrote",
     b"GGUF": "llama.cpp's (GGUF), rounded; take the weights that it was made of",
     b"\x08": "ONNX or TensorFlow's, a graph; take the weights that it was made of",
+    b"\0\0\x08": "pictures or labels as MNIST's (IDX); write the pictures as PNG",
     b"\x93NUMPY": "an array (.npy); np.savez writes weights, vl.load_image(np.load(FILE)) reads a picture",
     b"\x1f\x8b": "an archive (gzip); unpack it first",
     b"7z\xbc\xaf": "an archive (7z); unpack it first",
@@ -55,6 +57,11 @@ ARCHIVES = {
     "models/model.json": "torch.export's program; "
     "torch.save(torch.export.load(FILE).state_dict, NEW) takes its weights",
 }
+# what a server says in place of a file
+REFUSED = re.compile(
+    r"access|credential|unauthori[sz]ed|denied|not found|forbidden|rate limit|error",
+    re.IGNORECASE,
+)
 SHARD = re.compile(r"-(\d+)-of-(\d+)(?=\.\w+$)")
 READ = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".ckpt")
 
@@ -93,14 +100,13 @@ def find_weights(path: str | Path) -> Path:
         return path
     if not path.is_dir():
         raise ValueError(f"expected a file of weights, got {path}, which is not there")
-    usual = [path / name for name in IN_FOLDERS]
-    listed = [path / name for name in INDEXES]
-    if found := next((file for file in usual + listed if file.is_file()), None):
+    usual = [path / name for name in (*IN_FOLDERS, *INDEXES)]
+    if found := next(filter(Path.is_file, usual), None):
         return found
     files = sorted(file for file in path.iterdir() if file.suffix in READ)
     whole = {SHARD.sub("", file.name) for file in files}
     if len(whole) != 1:
-        names = ", ".join(printable(name) for name in sorted(whole)[:4]) or "none"
+        names = printable(", ".join(sorted(whole)[:4])) or "none"
         raise ValueError(
             f"expected one file of weights in {path}, got {names}; give its path"
         )
@@ -207,13 +213,14 @@ def not_weights(start: bytes) -> str:
     if start.startswith(b"\x80"):
         fix = "torch.save({k: torch.as_tensor(v) for k, v in pickle.load(open(FILE, 'rb')).items()}, NEW)"
         return f"a pickle, which can run anything as it is read; if you trust it, {fix} makes weights of it"
-    try:
-        text = start[:64].decode("ascii")
+    try:  # a letter may be cut
+        text = getincrementaldecoder("utf-8-sig")().decode(start[:64])
     except UnicodeDecodeError:
         text = "\0"
     if all(letter.isprintable() or letter.isspace() for letter in text):
         words = printable(" ".join(text.split()))[:40]
-        return f"text ({words!r} ...); fetch the file itself, where need be with your access token"
+        fix = "fetch the file itself, where need be with your access token"
+        return f"text ({words!r} ...); {fix if REFUSED.search(text) else LISTS}"
     return f"of no kind that is read, it begins with {start[:8]!r}; {LISTS}"
 
 

@@ -252,7 +252,7 @@ def _text(library: str, place: str, inside: Mapping[str, tuple[str, Tensor]]) ->
         facts.add(f"patch:{min(patch[1].shape[0], patch[1].shape[-1])}")
         facts.add(f"width:{patch[1].shape[-1 if library == 'Google' else 0]}")
     if "cls_token" in inside and "pos_embed" in inside:
-        count = inside["pos_embed"][1].shape[-2]
+        count = inside["pos_embed"][1][..., 0].numel()
         if round(count**0.5) ** 2 == count:
             facts.add("cls:unplaced")
     return f" {' '.join(sorted(facts))} "
@@ -270,9 +270,11 @@ def _arrays(state: Mapping, where: str = "") -> Iterator[tuple[str, str, Tensor]
             and value.dtype.kind in "fiu"
         )
         value = torch.as_tensor(value) if is_array else torch.tensor(0)
-        if value.layout != torch.strided:
-            fix = "save it again behind .to_dense()"
-            raise ValueError(f"expected numbers in rows, {key} is sparse; {fix}")
+        if value.layout != torch.strided or not value.numel():
+            fix = "save it again behind .to_dense(), or gathered from where its numbers lie (DeepSpeed, FSDP)"
+            raise ValueError(
+                f"expected numbers in rows, {key} is sparse or empty; {fix}"
+            )
         if (
             ".encoderblock." in key
         ):  # big_vision can keep all blocks in one array, layers first

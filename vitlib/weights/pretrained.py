@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import shlex
 import textwrap
 from dataclasses import asdict
@@ -29,6 +31,7 @@ from vitlib.weights.files import (
     INDEXES,
     READ,
     find_weights,
+    read_weights,
 )
 from vitlib.weights.foreign import open_vit
 from vitlib.weights.names import HEAD, Weights, some
@@ -52,7 +55,8 @@ def load_pretrained(
     """A trained model, and its card: one of the book's, of your runs, or the ViT in a file that others published.
 
     Args:
-        name: One of `list_pretrained(folder)`; or, without a folder, the folder of a run, as in "runs/pets-laptop";
+        name: One of `list_pretrained(folder)`; or, without a folder, the folder of a run, as in "runs/pets-laptop", or
+            its checkpoint, wherever it lies;
             or the file, or the folder, of a ViT's weights under the names that `load_weights` knows.
         folder: Where `<name>.safetensors` and `<name>.json` lie; by default inside the package.
         **assume: What no file tells of others' weights: num_heads, act, norm_eps, global_pool, img_size, mean_std
@@ -79,25 +83,16 @@ def load_pretrained(
     if assume:
         names = ", ".join(assume)
         raise ValueError(f"expected no {names} for {name}, whose card tells it")
-    name, folder = _find(str(name), Path(folder))
-    if not (folder / f"{name}.json").is_file():
+    is_run = not is_own and is_checkpoint(path)
+    name, folder = (
+        _find(str(name), Path(folder)) if not is_run else (path.name, path.parent)
+    )
+    if not is_run and not (folder / f"{name}.json").is_file():
         file = folder / f"{name}.safetensors"
         fix = f"python -m vitlib look {shlex.quote(str(file))} takes it as others' weights"
         raise ValueError(f"{file} has no card {name}.json beside it; {fix}")
     try:
-        card = read_json(folder / f"{name}.json", "train the model again")
-        check_name("the card's name", card["name"], "train the model again")
-        if card["name"] != name:
-            raise ValueError(
-                f"its card is that of {card['name']!r}; give both files the card's name"
-            )
-        raw = (folder / f"{name}.safetensors").read_bytes()
-        digest = hashlib.sha256(raw).hexdigest()
-        if card.get("sha256", digest) != digest:
-            raise ValueError(
-                "the weights are not those that its card knows by their sha256"
-            )
-        state = load(raw)
+        card, state = _in_run(path) if is_run else _saved(name, folder)
         check_finite(state, torch.float32, "it was damaged")
         card["config"] = fields_now("ViTConfig", card["config"])
         cfg = CONFIGS[card.get("kind", "vit")](**card["config"])
@@ -123,20 +118,57 @@ def load_pretrained(
     return model.eval(), card
 
 
+def _saved(name: str, folder: Path) -> tuple[dict, dict[str, Tensor]]:
+    """A card, and the weights that it knows by their sum."""
+    card = read_json(folder / f"{name}.json", "train the model again")
+    check_name("the card's name", card["name"], "train the model again")
+    if card["name"] != name:
+        raise ValueError(
+            f"its card is that of {card['name']!r}; give both files the card's name"
+        )
+    raw = (folder / f"{name}.safetensors").read_bytes()
+    digest = hashlib.sha256(raw).hexdigest()
+    if card.get("sha256", digest) != digest:
+        raise ValueError(
+            "the weights are not those that its card knows by their sha256"
+        )
+    return card, load(raw)
+
+
+def _in_run(path: Path) -> tuple[dict, dict[str, Tensor]]:
+    """Of a run's checkpoint, its log, which is a card but for the final numbers; its weights, averaged if they are."""
+    run = read_weights(path)
+    state = {
+        key.removeprefix("encoder."): value
+        for key, value in (run["ema"] or run)["model"].items()
+        if not key.startswith("predict.")  # what masked patches show
+    }
+    kind = "resnet" if "widths" in run["log"]["config"] else "vit"
+    return {**run["log"], "kind": kind}, state
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a run of this book wrote this file, whatever its name: its recipe stands first in it."""
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        start = file.read(4096)
+    return start.startswith(b"PK") and b"identity" in start and b"recipe" in start
+
+
 def is_others(path: Path) -> bool:
     """Whether weights lie there, as a file or in a folder, that have no card and are no run's."""
-    run = path.parent if path.name == "checkpoint.pt" else path
-    if (run / "log.json").is_file():
-        return False
     if path.is_dir():
         known = any((path / f"{name}.json").is_file() for name in list_pretrained(path))
         named = any((path / name).is_file() for name in (*IN_FOLDERS, *INDEXES))
         return named or not known and _has_weights(path)
-    return path.is_file() and not path.with_suffix(".json").is_file()
+    is_carded = path.with_suffix(".json").is_file() or is_checkpoint(path)
+    return path.is_file() and not is_carded
 
 
 def _has_weights(folder: Path) -> bool:
-    return any(file.suffix in READ for file in folder.iterdir())
+    files = [file for file in folder.iterdir() if file.suffix in READ]
+    return any(not is_checkpoint(file) for file in files)
 
 
 def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer, dict]:
@@ -144,11 +176,14 @@ def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer,
     model, what, found = open_vit(path, **assume)
     left = list(found.beside)
     if not what.config.num_classes:
-        left += [name for name in found.state if HEAD.match(name)]
-        left += [name for name in found.state if name.startswith("pre_logits.")]
+        own = re.compile(rf"{HEAD.pattern}|pre_logits\.")
+        left += filter(own.match, found.state)
     file = find_weights(path)
     is_usual = file.name.removesuffix(INDEX) in IN_FOLDERS
-    name = file.resolve().parent.name if is_usual else file.name.partition(".")[0]
+    name = file.name.partition(".")[0]
+    if is_usual:  # as its folder, not where links lead; in Hugging Face's cache as the model there
+        place = os.path.abspath(file.parent)
+        name = re.sub(r".*models--(.*--)?([^/\\]+)[/\\].*|.*[/\\]", r"\2", place)
     card = {
         "name": printable(name),
         "config": asdict(what.config),

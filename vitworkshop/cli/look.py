@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import io
 import re
 import shlex
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from PIL import Image
 
 from vitlib.checks import checked
+from vitlib.config import ResNetConfig, ViTConfig
 from vitlib.data.cifar10 import FETCH, find_cifar10
 from vitlib.data.look import look as look_at
 from vitlib.data.photos import (
@@ -39,13 +41,14 @@ from vitlib.weights.files import (
 )
 from vitlib.weights.names import ABSENT, LIBRARIES, ODD, some
 from vitlib.weights.pretrained import (
+    is_checkpoint,
     is_others,
     list_pretrained,
     load_pretrained,
     save_pretrained,
 )
 from vitworkshop.cli.pictures import load_split
-from vitworkshop.cli.weights import add_assume, assumed, described
+from vitworkshop.cli.weights import add_assume, assumed, assuming, described
 
 __all__ = ["Look", "look"]
 
@@ -55,7 +58,9 @@ _MANY = 5_000  # files and folders that are looked at further down
 _HANDED_IN = (".ipynb", ".zip")
 _LARGE = 20_000_000  # bytes of a notebook
 # what trainers keep beside weights
-_BESIDE = re.compile(r"optim|sched|scaler|rng_state|training_args|random_states")
+_BESIDE = re.compile(
+    r"optim|sched|scaler|rng_state|training_args|random_states|zero_pp_rank"
+)
 _TASK = re.compile(r"\b(?:task|Answer) (\d)\.\d")
 _PICTURE = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|hei[cf]|avif)$", re.IGNORECASE
@@ -69,6 +74,22 @@ _TOLD = {
     ".csv": "a table",
 }
 _LABELS = re.compile(r"(annot|instances|coco).*\.json$|\.csv$", re.IGNORECASE)
+# what lies in a folder that other programs made: what it is
+_PLACES = {
+    "*.distcp": "a checkpoint in parts (torch.distributed.checkpoint); "
+    "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW.pt makes one file of it",
+    "*zero_pp_rank_*_model_states.pt": "a checkpoint in parts (DeepSpeed, ZeRO 3); "
+    "python zero_to_fp32.py . NEW, in the folder above, writes all of it",
+    "saved_model.pb": "TensorFlow's program; take the weights that PyTorch or safetensors wrote",
+    "*.data-?????-of-?????": "TensorFlow's checkpoint; take the weights that PyTorch or safetensors wrote",
+    "manifest.ocdbt": "a checkpoint of JAX (Orbax); restore it and write its arrays by np.savez",
+    "group1-shard*": "TensorFlow.js's; take the weights that it was made of",
+}
+# of whom or when pictures are: folders of such names are seldom classes
+_WHOSE = re.compile(
+    r"(pat(ient)?|case|sub(j(ect)?)?|person|user|study|scan|visit|session|video|clip)s?[ _-]?\w?\d+",
+    re.IGNORECASE,
+)
 
 
 class Look(NamedTuple):
@@ -139,7 +160,10 @@ def look(thing: str | Path, **assume: object) -> Look:
     Source: chapter 16.
     """
     path = Path(thing).expanduser()
-    if path.name == "checkpoint.pt" and (path.parent / "log.json").is_file():
+    is_runs = (
+        path.name == "log.json" or path.name == "checkpoint.pt" and is_checkpoint(path)
+    )
+    if is_runs and (path.parent / "log.json").is_file() and not is_others(path.parent):
         path = path.parent
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise ValueError(f"{thing} is no file and no folder; {LISTS}")
@@ -150,9 +174,12 @@ def look(thing: str | Path, **assume: object) -> Look:
         path = path.with_suffix(".safetensors")
     if found := _cifar10(path):
         return found
+    if found := _handed_in(path):
+        return found
+    if not any((path / name).is_file() for name in IN_FOLDERS):
+        _check_place(path)
     if path.exists() and is_others(path) and not _is_picture(path):
-        notebooks = _notebooks(path)
-        return _submissions(path, notebooks) if notebooks else _weights(path, assume)
+        return _weights(path, assume)
     if assume:
         raise ValueError(
             f"expected no {', '.join(assume)}: {thing} is no file of others' weights"
@@ -161,16 +188,16 @@ def look(thing: str | Path, **assume: object) -> Look:
         _model,
         _unfinished,
         _picture,
-        _handed_in,
         _pictures,
         _further_down,
+        _places,
         _card_alone,
     ]
     for kind in kinds:
         if found := kind(path):
             return found
     raise ValueError(
-        f"{thing} holds no weights, pictures, run or notebooks{_other(path)}; {LISTS}"
+        f"{thing} holds no weights, pictures, run or homework{_other(path)}; {LISTS}"
     )
 
 
@@ -180,9 +207,26 @@ def _cifar10(path: Path) -> Look | None:
         if (found := find_cifar10(place)) and path in (place, found):
             line = f"{printable(path.name)}: CIFAR-10; with VITLIB_DATA={_quoted(place)} the commands find it"
             return Look([line], f"{_RUN} data verify --root {_quoted(place)}")
-    if any(p.name == "cifar-10-batches-py" for p in (path, *class_folders(path))):
+    around = (path, path.parent, *class_folders(path))
+    if any(re.match(r"cifar-10-(batches-py|python\.)", p.name) for p in around):
         raise ValueError(f"{path} is CIFAR-10 as pickles; {FETCH} fetches what is read")
     return None
+
+
+def _places(path: Path) -> None:
+    """Refuse what other programs left in a folder's folders."""
+    for folder in sorted({file.parent for file in _inside(path)}):
+        _check_place(folder)
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a folder, or a file in it, that another program made, by the names of files."""
+    folder, name = (path.parent, path.name) if path.is_file() else (path, "*")
+    names = [file.name for file in folder.glob(name)]
+    for sign, what in _PLACES.items():
+        if fnmatch.filter(names, sign):
+            said = what.replace("FOLDER", shlex.quote(str(folder)))
+            raise ValueError(f"{path} is {said}")
 
 
 def _other(path: Path) -> str:
@@ -210,7 +254,7 @@ def _further_down(path: Path) -> Look | None:
     found = {
         "weights": [file.parent for file in files if file.name in IN_FOLDERS]
         or [file for file in files if _holds_weights(file)],
-        "a run": [file.parent for file in files if file.name == "log.json"],
+        "a run": [p.parent for p in files if p.name == "log.json" and p.parent != path],
         "pictures": [  # as in data/train/cat/1.jpg
             file.parents[2]
             for file in files
@@ -273,17 +317,24 @@ def _weights(path: Path, assume: dict) -> Look:
         f"{size / 1e6:.0f} MB in {len(files)} file{'s' * (len(files) > 1)}; in Python: "
         f"model, card = vl.load_pretrained({str(path)!r}{told})"
     )
-    words = "".join(f" {key}={value}" for key, value in assume.items())
-    said = f" --assume{words}" if words else ""
+    said = f" --assume {assuming(assume)}" if assume else ""
     if files[0].suffix != ".safetensors" or len(files) > 1:
         to = shlex.quote(f"{card['name']}-for-the-page")
         lines.append(
             f"for the book's page: {_RUN} look {_quoted(path)}{said} --save {to}"
         )
-    if model.cfg.in_chans != 3:  # commands take pictures of three
-        to = shlex.quote(f"{card['name']}-saved")
-        return Look(lines, f"{_RUN} look {_quoted(path)}{said} --save {to}")
+    if model.cfg.in_chans != 3:
+        return Look(lines, _in_python(path, model.cfg))
     return Look(lines, f"{_RUN} check-pretrained {_quoted(path)}{said}")
+
+
+def _in_python(path: str | Path, cfg: ViTConfig | ResNetConfig) -> str:
+    """A model called, as commands do not that take pictures of three channels."""
+    shape = ", ".join(map(str, (1, cfg.in_chans, *cfg.image_shape)))
+    opened = (
+        f"import torch, vitlib as vl; model, card = vl.load_pretrained({str(path)!r})"
+    )
+    return f"python -c {shlex.quote(f'{opened}; print(model(torch.zeros({shape})))')}"
 
 
 def _save(args: argparse.Namespace) -> list[str]:
@@ -305,7 +356,8 @@ def _save(args: argparse.Namespace) -> list[str]:
 def _model(path: Path) -> Look | None:
     """A model of the book, or of a run that has finished, by its card."""
     inside = list_pretrained(path) if path.is_dir() else []
-    if path.exists() and len(inside) != 1 and path.suffix != ".safetensors":
+    is_one = len(inside) == 1 or path.suffix == ".safetensors" or is_checkpoint(path)
+    if path.exists() and not is_one:
         return None
     model, card = load_pretrained(str(path))
     sizes = f"{model.cfg.depth} blocks, {model.cfg.image_shape[0]} x {model.cfg.image_shape[1]} pixels"
@@ -318,10 +370,17 @@ def _model(path: Path) -> Look | None:
         lines.append(
             f"{said:.2%} of the test pictures of {card.get('dataset', 'its data')}"
         )
+    elif "epochs" in card:
+        of = card["recipe"]["epochs"]
+        lines.append(
+            f"a run's checkpoint, behind {len(card['epochs'])} of {of} epochs, not tested"
+        )
     if card.get("command"):
         lines.append(f"made by: {printable(card['command'])}")
     name = _quoted(path if path.exists() else path.name)
-    if not model.cfg.num_classes:
+    if model.cfg.in_chans != 3:
+        return Look(lines, _in_python(path if path.exists() else path.name, model.cfg))
+    if model.cfg.num_classes < 2 or card.get("projects"):
         return Look(lines, f"{_RUN} finetune {name} --data drawn10")
     return Look(lines, f"{_RUN} predict {name} {_quoted(PICTURES)}")
 
@@ -331,22 +390,27 @@ def _unfinished(path: Path) -> Look | None:
     if not (path / "log.json").is_file():
         return None
     log = read_json(path / "log.json", "take the checkpoint's run, or start it anew")
-    done, recipe = len(log.get("epochs", [])), log.get("recipe", {})
+    if "recipe" not in log:  # another trainer's
+        return None
+    done, recipe = len(log.get("epochs", [])), log["recipe"]
     line = f"{printable(path.name)}: a run that has not finished, {done} of {recipe.get('epochs', '?')} epochs"
     command = log.get("command") or f"{_RUN} train --help"
     return Look([line, "the same command goes on where it was"], printable(command))
 
 
-def _is_picture(path: Path) -> bool:
-    if not path.is_file():
-        return False
+def _opens(path: Path) -> bool:
+    """Whether a file begins as a picture that is read."""
     with open(path, "rb") as file:
         start = io.BytesIO(file.read(4096))
     try:
         with Image.open(start, formats=FORMATS):
             return True
     except Exception:  # what decoders say of bytes that are no picture
-        return bool(_PICTURE.search(path.name))
+        return False
+
+
+def _is_picture(path: Path) -> bool:
+    return path.is_file() and (bool(_PICTURE.search(path.name)) or _opens(path))
 
 
 def _picture(path: Path) -> Look | None:
@@ -403,28 +467,29 @@ def _unpacked(source: Path | io.BytesIO) -> Iterator[tuple[str, bytes]]:
 
 
 def _handed_in(path: Path) -> Look | None:
-    notebooks = _notebooks(path)
-    return _submissions(path, notebooks) if notebooks else None
-
-
-def _submissions(path: Path, notebooks: dict[str, str]) -> Look:
     """What students handed in, by the tasks and answers that the notebooks name."""
-    found = Counter(
-        number for text in notebooks.values() for number in {*_TASK.findall(text)}
-    )
-    if not found:
+    notebooks = _notebooks(path)
+    named = {name: {*_TASK.findall(text)} for name, text in notebooks.items()}
+    found = Counter(number for numbers in named.values() for number in numbers)
+    if not found and notebooks and path.is_file():
         raise ValueError(
             f"no notebook of {len(notebooks)} in {path} names a task of a homework; {LISTS}"
         )
+    if not found:
+        return None
     (number, count), *others = found.most_common()
-    line = f"{printable(path.name)}: {count} of {len(notebooks)} notebooks are of homework {number}"
-    line += "".join(f", {count} of homework {other}" for other, count in others)
+    name, lines = printable(path.name), []
+    counted = "".join(f", {count} of homework {other}" for other, count in others)
+    line = f"{name}: {count} of {len(notebooks)} notebooks are of homework {number}{counted}"
+    alone = [path / name for name in named if number in named[name]]
     if path.suffix == ".ipynb":
-        line = f"{printable(path.name)}: a notebook of homework {number}; grade takes the folder that it lies in"
-        path = path.parent
-    return Look(
-        [line], f"python -m classroom grade --homework {number} {_quoted(path)}"
-    )
+        line = f"{name}: a notebook of homework {number}"
+    elif path.is_dir() and count == 1 and alone[0].is_file():
+        path = alone[0]
+    elif count < len(notebooks):
+        lines = ["grade takes the others in, too; move them away"]
+    command = f"python -m classroom grade --homework {number} {_quoted(path)}"
+    return Look([line, *lines], command)
 
 
 def _pictures(path: Path) -> Look | None:
@@ -439,10 +504,19 @@ def _pictures(path: Path) -> Look | None:
     ]
     if not pictures:
         return None
+    if not any(map(_opens, pictures)):
+        load_image(pictures[0])  # says why not
     name, count = printable(path.name), len(pictures)
     counted = f"{name}: {count:,} picture{'s' * (count > 1)}"
     command = f"{_RUN} predict cifar10-photo {_quoted(path)}"
     told = _labels(path, files, {file.stem for file in pictures})
+    names = {file.parent.name for file in pictures if file.parent in classes}
+    is_few = len(names) > 9 and count < 3 * len(names)
+    if len(names) > 1 and (is_few or all(map(_WHOSE.fullmatch, names))):
+        told.append(
+            f"are {some(names)} classes? To tell what all of them may have, put pictures into folders of it, as in "
+            "train/ill/1.jpg, and all of one patient, or of one film, on one side"
+        )
     if all(file.parent == path for file in pictures):
         return Look([f"{counted}, in no class's folder", *told], command)
     try:

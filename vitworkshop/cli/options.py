@@ -109,7 +109,9 @@ def settings(
 
 
 def value_of(text: str) -> object:
-    """A word of the command line as what it says: true, false, none, a number or itself."""
+    """A word of the command line as what it says: true, false, none, a number, several between commas, or itself."""
+    if "," in text:
+        return tuple(map(value_of, text.split(",")))
     for kind in ({"true": True, "false": False, "none": None}.__getitem__, int, float):
         with contextlib.suppress(KeyError, ValueError):
             return kind(text.lower())

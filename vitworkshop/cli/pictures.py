@@ -22,7 +22,10 @@ from vitlib.data.photos import (
 )
 
 _TEST = ("test", "val", "valid", "validation")  # the first that is there
-_IMAGES = re.compile(r"(jpeg)?im(age|g)s?", re.IGNORECASE)
+_IMAGES = re.compile(
+    r"(jpeg)?im(age|g)s?|annotations?|labels?|masks?|xmls?|bboxes|ground_?truth",
+    re.IGNORECASE,
+)
 
 
 def load_split(
@@ -33,7 +36,12 @@ def load_split(
     folders = {_side(p.name): p for p in class_folders(path)}
     # "train" may be a class
     parts = {name: p for name, p in folders.items() if class_folders(p)}
-    _check_classes(folders.keys() - parts, class_folders(parts.get("train", path)))
+    alone = (
+        {}
+        if "train" in parts
+        else {s: p.name for s, p in folders.items() if s not in parts}
+    )
+    _check_classes(alone, class_folders(parts.get("train", path)))
     train = replace(
         load_folder(parts.get("train", path), img_size), label=path.resolve().name
     )
@@ -79,12 +87,13 @@ def load_split(
     return train, test, f"{len(test):,} pictures, all of {part.name}{rest}"
 
 
-def _check_classes(flat: set[str], folders: Sequence[Path]) -> None:
+def _check_classes(flat: dict[str, str], folders: Sequence[Path]) -> None:
     """Refuse folders that are no classes: the sides of a split, and pictures beside what tells where something is."""
-    sides = [name for name in ("train", *_TEST) if name in flat]
-    if "train" in sides and len(sides) > 1:
+    sides = [flat[name] for name in ("train", *_TEST) if name in flat]
+    if any(name in flat for name in _TEST):
         raise ValueError(
-            f"{' and '.join(sides)} hold no folders of classes; put each picture into one, as in train/cat/1.jpg"
+            f"no folders of classes in {' and '.join(sides)}; put each picture into one, as in train/cat/1.jpg, or "
+            f"rename {sides[-1]}, if it is a class"
         )
     names = [folder.name for folder in folders]
     if len(names) > 1 and any(map(_IMAGES.fullmatch, names)):

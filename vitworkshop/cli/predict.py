@@ -57,7 +57,7 @@ def configure(commands) -> None:
 def _predict(args: argparse.Namespace) -> None:
     model, card = load_pretrained(args.model)
     if model.cfg.num_classes < 2 or card.get("projects"):
-        fix = f"python -m vitlib check-pretrained {args.model} draws where it looks"
+        fix = f"python -m vitlib look {args.model} says what takes it"
         raise ValueError(f"{args.model} has no head that names classes; {fix}")
     names = list(map(printable, class_names(card)))
     pictures, errors = named_pictures(args.pictures, model.cfg.image_shape)

@@ -59,15 +59,16 @@ def _check(args: argparse.Namespace) -> None:
     cfg, name = model.cfg, card["name"]
     count = 0 if card["projects"] or cfg.num_classes == 1 else cfg.num_classes
     names = _class_names(args.classes, card.get("classes"), count)
-    side, _ = cfg.image_shape
-    whole = int(side / 0.9)  # a square whose rim is cut off, as is usual on ImageNet
-    rim = (whole - side) // 2
+    height, width = cfg.image_shape
+    # a picture whose rim is cut off, as is usual on ImageNet
+    whole = int(height / 0.9), int(width / 0.9)
+    top, left = (whole[0] - height) // 2, (whole[1] - width) // 2
     image = (
         sample_image("cat", whole)
         if args.image is None
         else load_image(args.image, whole)
     )
-    image = image[:, rim : rim + side, rim : rim + side]
+    image = image[:, top : top + height, left : left + width]
     x = normalize(image[None])
     with torch.inference_mode():
         logits = model(x)[0]

@@ -35,6 +35,14 @@ def assumed(args: argparse.Namespace) -> dict[str, Any]:
     return told
 
 
+def assuming(told: dict[str, Any]) -> str:
+    """The FIELD=VALUE words that `assumed` reads, of several numbers with commas."""
+    return " ".join(
+        f"{key}={','.join(map(str, value)) if isinstance(value, tuple | list) else value}"
+        for key, value in told.items()
+    )
+
+
 def described(card: dict) -> list[str]:
     """What was made of others' weights, in a few lines, by the card that `load_pretrained` gives of them."""
     cfg = ViTConfig(**card["config"])
@@ -42,7 +50,9 @@ def described(card: dict) -> list[str]:
     shape.append(f"patches of {cfg.patch_size}")
     shape += [f"{cfg.in_chans} channels"] if cfg.in_chans != 3 else []
     shape.append(f"{cfg.image_shape[0]} x {cfg.image_shape[1]} pixels")
-    shape += [f"{cfg.reg_tokens} registers"] if cfg.reg_tokens else []
+    is_distilled = card["family"].startswith("distilled")
+    more = "a distillation token" if is_distilled else f"registers: {cfg.reg_tokens}"
+    shape += [more] if cfg.reg_tokens else []
     shape += [] if cfg.class_token else ["no CLS"]
     words = "numbers shared with words" if card["projects"] else "classes"
     some = "one number" if cfg.num_classes == 1 else f"{cfg.num_classes:,} {words}"
@@ -59,8 +69,7 @@ def assumptions(card: dict) -> str:
     """What neither the file nor JSON beside it tells, and how to say it."""
     if not card["assumed"]:
         return "assumed: nothing, the JSON beside it tells all"
-    words = " ".join(f"{key}={value}" for key, value in card["assumed"].items())
-    return f"assumed, as nothing tells it: {words} (--assume FIELD=VALUE says other)"
+    return f"assumed, as nothing tells it: {assuming(card['assumed'])} (--assume FIELD=VALUE says other)"
 
 
 def _numbers(value: Any) -> str:
@@ -73,5 +82,5 @@ READS = {
     "avg": "the mean of the patches",
     "map": "a question's answer (attention pooling)",
     "token_avg": "CLS and the mean of the patches",
-    "token_reg": "CLS and the first register",
+    "token_reg": "CLS and the distillation token",
 }

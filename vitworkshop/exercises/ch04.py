@@ -337,12 +337,7 @@ EXERCISES["04.3"] = Exercise(
         (
             "(9, 12)",
             "(8, 8)",
-            "nothing is resampled at the old size: take a larger grid, where CLS may spread",
-        ),
-        (
-            "(9, 12)",
-            "(6, 10)",
-            "a smaller grid hides what spreads: take a larger one",
+            "take a larger grid: at the old size nothing is resampled, and a smaller one may hide what spreads",
         ),
         (
             "(out[:, 1:] == 0).all()",

@@ -16,7 +16,7 @@ from torch.nn.functional import interpolate as resize
 from vitlib.checks import check_choice, checked
 from vitlib.model.vit import VisionTransformer
 from vitlib.tensors import check_dtype, check_images
-from vitlib.weights.pretrained import list_pretrained, load_pretrained
+from vitlib.weights.pretrained import is_checkpoint, list_pretrained, load_pretrained
 from vitworkshop.web.export import (
     SCRIPTS,
     check_runs_in_a_page,
@@ -148,7 +148,10 @@ def explore(
         made = {"photos.js": photos_script()} if kind == "patches" else {}
         return _frame(f"vit-{kind}", told, EXPLORERS[kind], made)
     pictures, model = _offered(images), FIRST if model is None else model
-    is_far = not isinstance(model, VisionTransformer) and model not in list_pretrained()
+    is_own = isinstance(model, VisionTransformer) or model in list_pretrained()
+    is_far = not is_own and not (
+        isinstance(model, str | Path) and is_checkpoint(Path(model))
+    )
     if kind == "way" and is_far:
         return _microscope(model, pictures or photographs(224), classes)
     model, card = _found(model)

@@ -20,7 +20,7 @@
      mean       number of a patch token, 1 / how many        CLS pooling: the only number of `plus`
      residual, embed and same have no terms, nor has what an absent token or a head that is off makes "absent" or "off". */
 // What stands beside a value: t("bias") t("absent") t("off") t("position") t("patch") t("CLS token") t("token") t("attention")
-// t("register") t("question")
+// t("register") t("the question")
 (function lens(root) {
   "use strict";
 
@@ -57,7 +57,7 @@
     }
 
     function norm(from, layer = name) {
-      if (asks && own === ".norm1" && !t) return { rule: "same", plus: [weight("question", weights.question[i])] };
+      if (asks && own === ".norm1" && !t) return { rule: "same", plus: [weight("the question", weights.question[i])] };
       const x = tensors[from].subarray(t * D, (t + 1) * D), mean = x.reduce((sum, v) => sum + v, 0) / D;
       const deviation = Math.sqrt(x.reduce((sum, v) => sum + (v - mean) ** 2, 0) / D + (config.norm_eps ?? EPS));
       const one = { ...term([from, t, i, 0], weights[`${layer}.weight`][i]), a: (x[i] - mean) / deviation };

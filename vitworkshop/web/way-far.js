@@ -108,7 +108,7 @@ Promise.all(["vit-way.js", "way-steps.js"].map(window.vit.script)).then(() => cu
 
     async follow() {
       const { config: { depth, global_pool } } = this.model, called = { map: t("Vector"), token_avg: t("CLS and mean"), token_reg: t("Two tokens") }[global_pool];
-      for (const stage of this.stages) if (called && (stage.kind === "pool" || stage.l === depth)) stage.name = stage.kind === "pool" ? called : t("Question");
+      for (const stage of this.stages) if (called && (stage.kind === "pool" || stage.l === depth)) stage.name = stage.kind === "pool" ? called : t("The question");
       if (this.picture) return;
       if (this.given.file) await this.own(this.given.file);
       else await this.choose(this.firstPicture, this.full(this.firstPicture, sample(this.firstPicture)));
