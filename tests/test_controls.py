@@ -39,21 +39,6 @@ def test_ridge_has_the_least_squares(n, classes):
     torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_shuffled_pixels_change_nothing_for_the_ridge():
-    data = vl.load_dataset("drawn10", n=60)
-    order = torch.randperm(32 * 32)
-    mixed = data.images.flatten(2)[:, :, order].unflatten(2, (32, 32))
-    plain, shuffled = (
-        PixelRidge(images[:40], data.labels[:40], 10) for images in (data.images, mixed)
-    )
-    logits = [
-        model(vl.normalize(images[40:]))
-        for model, images in ((plain, data.images), (shuffled, mixed))
-    ]
-    torch.testing.assert_close(*logits, rtol=1e-3, atol=1e-3)
-    assert vl.evaluate(plain, data.images[:40], data.labels[:40])["accuracy"] > 0.9
-
-
 def test_a_ridge_that_has_seen_mirrored_pictures_answers_them_alike():
     data = vl.load_dataset("drawn10", n=40)
     model = PixelRidge(data.images, data.labels, 10, mirrored=True)
@@ -121,13 +106,7 @@ def test_each_of_equal_scores_comes_first_now_and_then():
 
 @pytest.mark.parametrize(
     ("shift", "higher", "verdict"),
-    [
-        (0.5, True, "passes"),
-        (0.5, False, "fails"),
-        (-0.5, False, "passes"),
-        (-0.5, True, "fails"),
-        (0.0, True, "open"),
-    ],
+    [(0.5, True, "passes"), (0.5, False, "fails"), (0.0, True, "open")],
 )
 def test_a_verdict_needs_two_standard_errors(shift, higher, verdict):
     noise = torch.linspace(-1, 1, 101)
@@ -136,12 +115,6 @@ def test_a_verdict_needs_two_standard_errors(shift, higher, verdict):
     assert found["verdict"] == verdict
     assert found["difference"] == pytest.approx(shift, abs=1e-6)
     assert found["se"] == pytest.approx(noise.std().item() / 101**0.5, rel=1e-4)
-
-
-def test_a_pairing_sees_what_the_spread_of_pictures_hides():
-    """The same small gain on each of very different pictures."""
-    control = torch.rand(50)
-    assert paired(control + 0.01, control)["verdict"] == "passes"
 
 
 @pytest.mark.errors

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import sys
 
 import pytest
 from killed import killed_at
@@ -27,7 +26,10 @@ def test_write_atomic_honours_the_umask(tmp_path):
     assert stat.S_IMODE(mode) == 0o640
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, MemoryError, SystemExit])
+@pytest.mark.parametrize(
+    "error",
+    [KeyboardInterrupt, OSError],
+)
 @pytest.mark.parametrize("when", ["before", "during", "after"])
 def test_write_atomic_keeps_the_old_file_on_any_failure(
     tmp_path, monkeypatch, error, when
@@ -50,20 +52,6 @@ def test_write_atomic_keeps_the_old_file_on_any_failure(
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
-def test_write_atomic_where_nothing_can_be_written(tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(OSError):
-        files.write_atomic(tmp_path / "file" / "below", b"new")  # its folder is a file
-    if os.name != "nt" and os.geteuid() != 0:
-        tmp_path.chmod(0o500)
-        try:
-            with pytest.raises(PermissionError):
-                files.write_atomic(tmp_path / "new", b"new")
-        finally:
-            tmp_path.chmod(0o700)
-    assert os.listdir(tmp_path) == ["file"]
-
-
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("content", [b"new", lambda part: part.write_bytes(b"new")])
 def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(
@@ -80,14 +68,6 @@ def test_write_atomic_killed_at_the_last_moment_leaves_the_old_file(
     )
     files.write_atomic(path, content)
     assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]
-
-
-def test_write_json_refuses_half_way_and_keeps_the_old(tmp_path):
-    path = files.write_json(tmp_path / "a.json", {"one": [1, 2.5, None, "ü"]})
-    with pytest.raises(ValueError, match="what JSON can hold"):
-        files.write_json(path, {"bad": object()})
-    assert path.read_text(encoding="utf-8").endswith("\n")
-    assert os.listdir(tmp_path) == ["a.json"]
 
 
 @pytest.mark.errors
@@ -121,18 +101,3 @@ def test_what_is_no_dictionary_is_damaged(tmp_path, content):
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(ValueError, match="x.json is damaged .*; do it"):
         files.read_json(tmp_path / "x.json", "do it")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_write_atomic_survives_a_real_ctrl_c(tmp_path):
-    import signal
-
-    path = files.write_atomic(tmp_path / "file", b"old")
-
-    def writer(partial):
-        partial.write_bytes(b"half")
-        signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        files.write_atomic(path, writer)
-    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]

@@ -13,7 +13,7 @@ import yaml
 from scipy import stats
 
 from vitworkshop.studies import parts
-from vitworkshop.studies.registry import CHAPTERS, STUDIES
+from vitworkshop.studies.registry import STUDIES
 
 beside = pytest.importorskip("page.beside")
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,17 +127,6 @@ def test_every_study_is_on_the_page_and_its_runs_are_folded_once():
     assert "```{beside} parts\n```" in TEXT
 
 
-def test_how_rates_were_tried_is_told():
-    edge = beside.row(*next(row for row in ROWS if row[0] == "data-size"))
-    assert "2 learning rates a side, so that none lies between others" in edge
-    masked = beside.row(*next(row for row in ROWS if row[0] == "masked"))
-    assert "2 learning rates a side, so that none lies between others" in masked
-    pooling = beside.row(*next(row for row in ROWS if row[0] == "pooling"))
-    assert "4 learning rates a side." in pooling
-    inside = beside.row(*next(row for row in ROWS if row[0] == "readout"))
-    assert "3 to 4 learning rates a side." in inside
-
-
 def runs_of(costs: dict[str, list[float]]) -> list[dict]:
     """Runs of the study `parts` in which a change costs so much with each seed."""
     base = {seed: 0.75 + seed / 1000 for seed in range(10)}
@@ -176,37 +165,6 @@ def test_what_a_part_costs_has_one_deviation_and_room_for_all():
     assert parts.costs(runs_of({})) == {} and parts.equal_deviations([]) is None
 
 
-def test_the_chart_of_parts_is_sorted_and_says_what_is_open(monkeypatch):
-    monkeypatch.setattr(beside, "book", lambda name: {"runs": runs_of(COSTS)})
-    *lines, last = [line for line in beside.parts().splitlines() if "{doc}" in line]
-    assert len(lines) == 2
-    assert "no positions <03-position>" in lines[0] and lines[0].endswith("| +11.0 |")
-    assert "AdamW <10-recipe>" in lines[1] and lines[1].endswith("| +3.0 |")
-    still = [part for part in parts.ORDER if part not in ("no positions", "AdamW")]
-    assert re.findall(r"{doc}`(.+?) <", last) == still
-    assert "The base: 75.4% of the test pictures right, 10 seeds." in last
-    left, right = (float(re.search(r'cx="([\d.]+)"', line)[1]) for line in lines[1::-1])
-    assert 0 < right < left < beside.TRACK or 0 < left < right < beside.TRACK
-    assert set(beside.CHAPTER_OF.values()) <= CHAPTERS.keys() | {"06", "12"}
-
-
-def test_the_list_of_rows_has_each_question_once_with_its_first_word():
-    lines = beside.glance().splitlines()[2:]
-    titles = re.findall(r"^### (.+)$", TEXT.partition("(beside-not)=")[0], re.M)
-    assert [re.search(r">(.+?)</a>", line)[1] for line in lines] == titles
-    word = {
-        title: line.split(" | ")[2] for title, line in zip(titles, lines, strict=True)
-    }
-    assert word["Does pre-training help?"] == "Yes, but …"
-    shown = {
-        title: line.split(" | ")[1] for title, line in zip(titles, lines, strict=True)
-    }
-    assert re.findall(r"[-+]\d", shown["Does pre-training help?"]) == ["+9", "-4"]
-    assert not shown["Is depth what pays most?"].strip()
-    assert word["Is depth what pays most?"] == "Not learned yet"
-    assert word["CLS token or the mean of the patches?"] == "Within 2 points"
-
-
 def test_who_has_hardly_learned_is_named():
     near = {line.split(" | ")[0]: line for line in beside.glance().splitlines()}
     named = {
@@ -221,14 +179,3 @@ def test_who_has_hardly_learned_is_named():
     assert of["Larger pictures in fine-tuning?"] == ""
     name, row = next(one for one in ROWS if one[0] == "minutes")
     assert "Hardly above the ridge, or below it: AdamW." in beside.row(name, row)
-
-
-def test_what_has_not_learned_tells_nothing_of_what_it_prefers():
-    rows = [beside.row(*row) for row in ROWS]
-    (deep,) = (text for text in rows if "| 17 deep |" in text.split("{dropdown}")[0])
-    assert deep.count("*not learned yet*, -") == 3 and "*not here*" not in deep
-
-
-def test_a_chart_names_the_pictures_of_what_it_shows():
-    (row,) = (row for row in ROWS if row[0] == "resolution")
-    assert "| ours: Drawn-10, % |" in beside.row(*row)

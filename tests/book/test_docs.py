@@ -1,7 +1,6 @@
 """The pages around the chapters: their commands exist, their links lead somewhere, their numbers are the files'."""
 
 import doctest
-import json
 import random
 import re
 import shlex
@@ -13,8 +12,7 @@ from pages import AROUND, CHAPTERS, PAGES, ROOT, prose
 
 import vitlib as vl
 from classroom.__main__ import _parser as _classroom
-from page.address import MODEL, PICTURE, state_address
-from page.explorers import first_screen
+from page.address import MODEL, PICTURE
 from vitlib.data.dataset import resize_images
 from vitlib.data.photos import PICTURES
 from vitlib.train.recipe import RECIPES
@@ -96,14 +94,6 @@ def test_scripts_exist(page, words):
 
 
 @page
-def test_who_imports_timm_is_told_how_to_install_it(page):
-    """In the book's environment it cannot be imported: it asks for torchvision, which would exchange torch."""
-    if "import timm" in TEXT[page]:
-        told = "timm huggingface_hub" in TEXT[page] or "<weights-timm>" in TEXT[page]
-        assert told, "say where timm is installed: {ref}`installed <weights-timm>`"
-
-
-@page
 def test_links_to_files_lead_somewhere(page):
     folder = ROOT if (ROOT / page).is_file() else ROOT / "book"
     text = re.sub(r"^ *```.*?^ *```", "", TEXT[page], flags=re.M | re.S)
@@ -114,60 +104,10 @@ def test_links_to_files_lead_somewhere(page):
         assert (ROOT / "book" / target.removeprefix("../")).exists(), target
 
 
-@page
-def test_pictures_have_alt_text(page):
-    pictures = re.findall(r"<img[^>]*>", TEXT[page])
-    described = re.findall(r'<img[^>]*alt="([^"]*)"', TEXT[page])
-    assert len(described) == len(pictures)
-    for alt in described + re.findall(r"!\[([^\]]*)\]\(", TEXT[page]):
-        assert len(alt) > 40, f"alt text that says little: {alt!r}"
-
-
 @pytest.fixture
 def numbers():
     """The extension that computes numbers and tables; it needs Sphinx."""
     return pytest.importorskip("page.numbers")
-
-
-def test_the_table_of_results_stands_once():
-    once = "data-and-models.md"
-    assert "```{computed} our-models" in TEXT[once]
-    assert not [name for name in TEXT if name != once and "our-models\n" in TEXT[name]]
-    assert not [name for name in TEXT if "| `cifar10-photo` |" in TEXT[name]]
-
-
-def test_the_table_of_results_rounds(numbers):
-    run = {"hardware": "Intel(R) Xeon(R) Processor, 1 of 2 cores"}
-    run |= {"epochs": [{}] * 4, "seconds": 5530.0, "accuracies": [0.87654]}
-    columns = ("Epochs", "Trained on", "Time", "Test accuracy")
-    said = ["4", "Intel Xeon, 1 of 2 cores", "1 h 32 min", "**87.7 %**"]
-    assert [numbers.RUN[name](run) for name in columns] == said
-    staged = run | {"stages": [{"epochs": [{}] * 8, "seconds": 3600.0}]}
-    assert numbers.RUN["Epochs"](staged) == "12"
-    assert numbers.RUN["Time"](staged) == "2 h 32 min"
-    seeds = run | {"accuracies": [0.71, 0.72, 0.73]}
-    assert numbers.accuracy(seeds) == "**72.0 %** ± 1.0 (3 seeds)"
-    assert numbers.duration(48.4) == "48 s" and numbers.duration(600) == "10 min"
-
-
-def test_cards_are_finished_runs_only(numbers, tmp_path):
-    for name, accuracy in {
-        "a-modern": 0.9,
-        "b-plain": 0.6,
-        "c": None,
-        "a-modern-s1": 0.8,
-    }.items():
-        final = {"test_accuracy": accuracy} if accuracy else {}
-        (tmp_path / f"{name}.json").write_text(
-            json.dumps({"name": name, "final": final})
-        )
-    found = numbers.finished_runs(tmp_path)
-    assert [card["name"] for card in found] == ["b-plain", "a-modern"]
-    # another seed joins its run
-    assert [card["accuracies"] for card in found] == [
-        [0.6],
-        [0.9, 0.8],
-    ]
 
 
 def test_the_picture_that_comes_first_is_named_rightly_and_surely():
@@ -198,18 +138,6 @@ def test_the_first_model_names_rightly_each_sample_of_a_class(numbers):
     assert [*said.values()] == [name.split()[0] for name in said] and len(
         {*said.values()}
     ) == 10
-
-
-def test_the_first_page_and_the_lab_name_the_classes():
-    *names, last = vl.CIFAR10_CLASSES
-    assert f"{', '.join(names)} and {last}" in " ".join(TEXT["lab.md"].split())
-    first = first_screen("en").read_text(encoding="utf-8")
-    assert re.findall(r"<dt>(\w+)</dt>", first) == [*vl.CIFAR10_CLASSES]
-
-
-def test_the_citation_carries_the_package_version():
-    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"version: {vl.__version__}\n" in text
 
 
 def test_every_work_in_the_bibliography_can_be_found():
@@ -258,58 +186,6 @@ def test_computed_numbers_can_be_had(numbers, page, words):
 def test_computed_tables_are_tables(numbers, page, words):
     lines = numbers.make_table(words).splitlines()
     assert len(lines) >= 3 and len({line.count(" | ") for line in lines}) == 1
-
-
-def test_computed_sizes_are_the_known_ones(numbers):
-    """Three lines of the table of sizes; the rest are held by test_vit.py."""
-    lines = numbers.make_table("model-sizes")
-    assert (
-        "| ViT-Ti/16 | 12 | 192 | 768 | 3 | 196 | 5,717,416 | 5,524,416 | 1.25 |"
-        in lines
-    )
-    assert (
-        "| ViT-B/16 | 12 | 768 | 3,072 | 12 | 196 | 86,567,656 | 85,798,656 | 17.56 |"
-        in lines
-    )
-    assert (
-        "| ViT-H/14 | 32 | 1,280 | 5,120 | 16 | 256 | 632,045,800 | 630,764,800 | 167.30 |"
-        in lines
-    )
-
-
-def test_the_table_of_chapters_adds_up(numbers):
-    *rows, whole = [
-        line.split(" | ") for line in numbers.make_table("chapters").splitlines()[2:]
-    ]
-    assert len(rows) == len(CHAPTERS)
-    # chapter 01, counted by hand
-    assert rows[0][1:] == [
-        "30",
-        "5",
-        "2",
-        "3",
-        "",
-        "40",
-        "55",
-        "15 |",
-    ]
-    for row in [*rows, whole]:
-        # each exercise has its stars
-        assert sum(int(cell or 0) for cell in row[3:6]) == int(row[2])
-    assert int(whole[1]) == sum(int(row[1]) for row in rows)
-    reading = sorted(int(row[1]) for row in rows)
-    assert (
-        f"{{ref}}`{reading[0]} to {reading[-1]} minutes <teach-time>`"
-        in TEXT["intro.md"]
-    )
-    assert max(int(row[6]) for row in rows) <= 45
-
-
-def test_links_to_explorers_are_refused_if_they_are_none():
-    with pytest.raises(ValueError, match="expected `words <lab"):
-        state_address('words <labs {"removed": [3]}>')
-    with pytest.raises(ValueError, match="Expecting"):
-        state_address("words <lab {removed: [3]}>")
 
 
 # The appendices

@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx_design.dropdown import dropdown_main
 
-from page import cards, chapters, preview, search
+from page import cards, search
 
 
 def linked(
@@ -126,13 +126,10 @@ def test_a_name_is_an_entry_with_its_signature():
 @pytest.mark.parametrize(
     ("text", "first"),
     [
-        ("One row. Then more.", "One row."),
         ("Is it? “Yes.”", "Is it?"),
         ("About 0.5 of them. More.", "About 0.5 of them."),
         ("The data, e.g. CIFAR-10. More.", "The data, e.g. CIFAR-10."),
-        ("That is, i.e. Drawn-10. More.", "That is, i.e. Drawn-10."),
         ("Past the blocks [He et al., 2016]. More.", "Past the blocks."),
-        ("In pieces (Vaswani et al., 2017a), all.", "In pieces, all."),
         ("Kept (N × D numbers) [CLS]. More.", "Kept (N × D numbers) [CLS]."),
     ],
 )
@@ -190,22 +187,3 @@ def test_links_code_headings_and_tables_stay_as_they_are():
 
 
 # Names of pages
-
-
-@pytest.mark.parametrize(
-    ("docname", "number"),
-    [
-        ("book/05-attention", "05"),
-        ("book/intro", ""),
-        ("intro/05-x", ""),
-        ("book/5-x", ""),
-    ],
-)
-def test_only_chapters_have_numbers(docname, number):
-    assert chapters.number_of(docname) == number
-
-
-def test_a_description_is_cut_between_words():
-    assert preview.shorten("x" * 160) == "x" * 160
-    assert preview.shorten("one two, " * 40, 16) == "one two, one…"
-    assert preview.shorten("one two, " * 40, 13) == "one two…"

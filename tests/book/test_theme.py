@@ -52,18 +52,6 @@ def test_scripts_that_are_not_needed_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("format", "left"), [("html", '<script src="a.js"></script>\n<p>'), ("latex", None)]
-)
-def test_the_script_of_icons_is_on_no_page(format, left):
-    page = '<script src="a.js"></script>\n  <script src="../_static/scripts/fontawesome.js?digest=1"></script>\n<p>'
-    builder = SimpleNamespace(
-        format=format, templates=SimpleNamespace(render=lambda name, context: page)
-    )
-    theme.drop_icon_script(SimpleNamespace(builder=builder))
-    assert builder.templates.render("page.html", {}) == (left or page)
-
-
-@pytest.mark.parametrize(
     ("mode", "rules"),
     [
         (

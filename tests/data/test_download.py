@@ -141,8 +141,8 @@ def test_fetch_takes_up_a_broken_connection(server, get):
 
 @pytest.mark.parametrize(
     "old, ranges",
-    [(b"y" * 1000, True), (b"y" * 10**6, True), (b"y" * 1000, False)],
-    ids=["wrong", "too long", "no ranges"],
+    [(b"y" * 1000, True), (b"y" * 1000, False)],
+    ids=["wrong", "no ranges"],
 )
 def test_fetch_throws_away_a_wrong_beginning(server, get, tmp_path, old, ranges):
     server.ranges = ranges
@@ -242,14 +242,6 @@ def test_fetch_without_a_network(get, archive, tmp_path):
 
 
 @pytest.mark.errors
-def test_fetch_gives_up_on_a_connection_that_brings_nothing(server, get, tmp_path):
-    server.breaks = [100, 0]
-    with pytest.raises(ConnectionError, match=r"100 of [\d,]+ bytes are kept"):
-        get(server.url)
-    assert left_in(tmp_path) == [PART]
-
-
-@pytest.mark.errors
 def test_fetch_looks_for_room_first(server, get, monkeypatch):
     monkeypatch.setattr(
         cifar10.shutil, "disk_usage", lambda place: argparse.Namespace(free=10**5)
@@ -261,40 +253,12 @@ def test_fetch_looks_for_room_first(server, get, monkeypatch):
     assert server.asked == []
 
 
-@pytest.mark.errors
-@pytest.mark.parametrize("size", [1000, None])  # a file's last bytes wait in a buffer
-def test_disk_full_while_downloading(server, archive, tmp_path, size):
-    server.content = archive[:size]
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full on this system")
-    (tmp_path / PART).symlink_to("/dev/full")
-    with pytest.raises(download.DiskError, match="no space left"):
-        download.download(
-            [server.url], tmp_path / PART, len(server.content), "0", progress=False
-        )
-
-
-@pytest.mark.errors
-def test_a_folder_that_cannot_be_written(server, get, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(
-        OSError, match="cannot write .* choose a folder of your own with --root"
-    ):
-        get(server.url, root=tmp_path / "file" / "below")
-
-
 # The archive
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    "number, message",
-    [
-        (errno.ENOSPC, "no space left for .*make room"),
-    ],
-)
-def test_disk_errors_while_unpacking_leave_nothing(
-    get, archive, tmp_path, monkeypatch, number, message
+def test_a_full_disk_while_unpacking_leaves_nothing(
+    get, archive, tmp_path, monkeypatch
 ):
     (tmp_path / PART).write_bytes(archive)
     copies = []
@@ -302,10 +266,10 @@ def test_disk_errors_while_unpacking_leave_nothing(
     def fail_on_the_third(source, file, *_):
         copies.append(file.write(source.read(1000)))
         if len(copies) == 3:
-            raise OSError(number, os.strerror(number))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(shutil, "copyfileobj", fail_on_the_third)
-    with pytest.raises(OSError, match=message):
+    with pytest.raises(OSError, match="no space left for .*make room"):
         get(NOBODY)
     assert left_in(tmp_path) == [PART], "the download is kept, nothing half unpacked"
 
@@ -322,11 +286,7 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
     [
         tarfile.TarInfo(f"{FOLDER}/../../evil.bin"),
         tarfile.TarInfo("/tmp/evil.bin"),
-        tarfile.TarInfo("C:/evil.bin"),
-        tarfile.TarInfo(f"{FOLDER}/..\\..\\evil.bin"),
         link(f"{FOLDER}/evil.bin", "/etc/passwd", tarfile.SYMTYPE),
-        link(f"{FOLDER}/evil.bin", "../../evil.bin", tarfile.LNKTYPE),
-        link(f"{FOLDER}/evil.bin", "", tarfile.FIFOTYPE),
     ],
     ids=lambda member: f"{member.type.decode()} {member.name}",
 )
@@ -350,10 +310,6 @@ def test_archives_that_reach_outside_are_refused(get, tmp_path, member):
         (
             lambda a: pack({f"{FOLDER}/data_batch_1.bin": b"short"}),
             "is damaged: expected 61460 bytes, got 5",
-        ),
-        (
-            lambda a: pack({f"{FOLDER}/test_batch.bin": bytes(BATCH * 3073)}),
-            "not whole",
         ),
     ],
 )

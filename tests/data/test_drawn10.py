@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from vitlib.data.drawn10 import (
-    DRAWN10_CLASSES,
     DRAWN10_SIZES,
     drawn10_masks,
     load_drawn10,
@@ -32,19 +31,6 @@ def splits():
     return {split: load_drawn10(split) for split in DRAWN10_SIZES}
 
 
-def test_sizes_and_types(splits):
-    assert len(DRAWN10_CLASSES) == 10 and sorted(DRAWN10_CLASSES) == list(
-        DRAWN10_CLASSES
-    )
-    for split, (images, labels) in splits.items():
-        assert (
-            images.shape == (DRAWN10_SIZES[split], 3, 32, 32)
-            and images.dtype == torch.uint8
-        )
-        assert labels.shape == (DRAWN10_SIZES[split],) and labels.dtype == torch.int64
-        assert images.is_contiguous()
-
-
 def test_the_same_bytes_on_every_machine(splits):
     images, labels = splits["train"]
     assert sha256(images[:100], labels[:100]) == GOLDEN
@@ -54,7 +40,7 @@ def test_the_same_bytes_on_every_machine(splits):
     )
 
 
-@pytest.mark.parametrize("n", [1, 7, 10, 499, 501, 1003])
+@pytest.mark.parametrize("n", [1, 10, 1003])
 def test_n_takes_a_prefix(splits, n):
     images, labels = load_drawn10("test", n)
     assert len(images) == len(labels) == n
@@ -106,9 +92,7 @@ def test_masks_belong_to_the_images():
     "arguments, message",
     [
         (("val",), "split must be one of train, test; got 'val'"),
-        (("train", 0), "expected n from 1 to 10000 for Drawn-10's train split, got 0"),
         (("test", 2001), "expected n from 1 to 2000 .* got 2001"),
-        (("test", 2.5), "got 2.5"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):

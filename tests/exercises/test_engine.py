@@ -3,15 +3,13 @@
 import signal
 import subprocess
 import sys
-import threading
 import time
-from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import vitlib as vl
 from vitworkshop.exercises import answers as judging
@@ -102,35 +100,10 @@ def part(**given) -> str:
                 [torch.tensor(4), 4],
             )
         ),
-        *(
-            {"sides": x}
-            for x in (
-                (Fraction(4), Fraction(8, 2)),
-                {0: 4, 1: 4}.values(),
-                map(float, "44"),
-            )
-        ),
-        *(
-            {"some": x}
-            for x in (
-                [3, 0, 2],
-                {0, 2, 3},
-                {2: 0, 3: 0, 0: 0}.keys(),
-                np.array([0.0, 2, 3]),
-            )
-        ),
         *({"range": x} for x in (range(3), {2, 0, 1}, (i for i in range(3)))),
         *(
             {"large": x}
             for x in (115605504, 1.156e8, 1.16e8, 115_606_000, np.float32(1.16e8))
-        ),
-        *(
-            {"pair": x}
-            for x in (
-                [2.36e6, 2.36e6],
-                (2362368, 2.36e6),
-                torch.tensor([2.36e6, 2.362e6]),
-            )
         ),
         *({"pi": x} for x in (3.14, 3.142, 3.1416, np.float32(3.14))),
         *(
@@ -142,10 +115,6 @@ def part(**given) -> str:
                 "s, q, u, a, r, e",
                 "S q u a r e".split(),
             )
-        ),
-        *(
-            {"name": x}
-            for x in ("Squ are", "s-q_u,are", "the square's", "“Square.”", "A square")
         ),
         *({"words": x} for x in (["B", "a"], "b, a", "ba", ("b", "a"))),
         *(
@@ -169,16 +138,10 @@ def test_right_values_pass_in_any_form(given):
     "given, words",
     [
         ({"area": 9.9}, "close"),
-        ({"area": 9.88}, "close"),
         ({"area": 3.14159}, "a side"),
         ({"area": 2 * 3.14159**2}, "factor of 2"),
-        ({"area": -(3.14159**2)}, "sign"),
         ({"area": 0.0}, "not this number"),
-        ({"area": 30.0}, "too large by a good deal"),
-        ({"area": 12.0}, "not this number"),
-        ({"area": 0}, "not this number"),
         ({"area": True}, "expected one number, got True or False"),
-        ({"area": [9.8696]}, "expected one number, got numbers of shape (1,)"),
         (
             {"area": "9.8696"},
             "expected a number or numbers, without quotes, got '9.8696'",
@@ -186,45 +149,31 @@ def test_right_values_pass_in_any_form(given):
         ({"area": 9.8696 + 0j}, "complex"),
         ({"area": float("nan")}, "nan"),
         ({"area": print}, "got a function: call it"),
-        ({"area": 987}, "in percent, or as a share?"),
         ({"sides": [4, 4, 4]}, "expected 2 numbers, got 3"),
         ({"sides": [4, "four"]}, "expected 2 numbers, got 2 things, 'four' among them"),
-        ({"sides": {4}}, "a set keeps no order, and no number twice"),
         (
             {"sides": [400, 400]},
             "all numbers are 100 times what they should be: in percent, or as a share?",
         ),
         ({"sides": [4, 7]}, "number 2 of 2 is wrong: too large"),
-        ({"sides": [4, 3.9]}, "number 2 of 2 is wrong: less than one off"),
-        ({"many": 6.8}, "less than one off, and a whole number is asked for"),
         ({"many": 6}, "off by one"),
-        ({"root": 7}, "not this number: too small"),
         ({"sides": [4, 3]}, "a side is lost"),
-        ({"sides": 4}, "expected 2 numbers, got 1"),
         ({"name": "circle"}, "not this one"),
-        ({"words": "a, b"}, "number 1"),
         ({"any": {"x"}}, "more belong here"),
         ({"any": {"x", "yes", "no"}}, "“no” does not belong here"),
-        ({"any": 3}, "expected words, got 3"),
         (
             {"kind": "sincos"},
             "unknown word “sincos”; the known ones are learned, sincos2d",
         ),
         ({"kind": "the Learned"}, "learned are free numbers"),
         ({"some": {0, 2}}, "right so far, and more belong here"),
-        ({"some": [0, 2, 3, 7]}, "“7” does not belong here"),
         ({"large": 1.15e8}, "close: is something small left out"),
-        ({"large": 1.2e8}, "close: rounded to fewer than three digits?"),
         ({"large": 115605505}, "off by one"),
-        ({"pair": [2.37e6] * 2}, "numbers 1, 2 of 2 are wrong: close"),
-        ({"pi": 3.141}, "close, not by rounding"),
         ({"pi": 3.1}, "close: rounded to fewer than three digits?"),
         ({"pi": 3.0, "area": 3.14159**2}, "cut off"),
         ({"pi": 3.14159 * 2**0.5}, "off by the root of 2"),
-        ({"many": 7.01}, "less than one off"),
         ({"flat": 1}, "return True or False"),
         ({"flat": False}, "the other way round"),
-        ({"flat": "yes"}, "expected True or False, got 'yes'"),
     ],
 )
 def test_wrong_values_are_told_apart(given, words):
@@ -297,18 +246,14 @@ def never_ends(x):
     "answer, words",
     [
         (None, "waiting for your answer"),
-        (..., "waiting for your answer"),
         (lambda x: None, "waiting for your answer"),
         (only_prints, "it prints, and returns None"),
         (prints, "right (what it printed is not shown)"),
         (raises, "KeyError at `raise KeyError("),
-        (lambda: 1, "it is called with (x), yours takes ()"),
-        (lambda x: exit(), "SystemExit"),
         (in_place, "it changes its argument number 1"),
         (never_ends, "not done after 0.2 seconds, stopped: does it sleep"),
         (lambda x: 3 * x, "not yet: three times"),
         (lambda x: 3 * x + 1, "not yet: three times; and one too many"),
-        (lambda x: x * torch.nan, "nan or inf"),
         (lambda x: 7, "expected shape (3, 4), got ()"),
         (lambda x: torch.zeros(3, 4), "all numbers are the same"),
         (
@@ -318,7 +263,6 @@ def never_ends(x):
         (lambda x: -2 * x, "the sign is the other way round"),
         (lambda x: 2 * x.flip(1), "the order along axis 1 is reversed"),
         (lambda x: 2 * x.roll(1, 0), "shifted by 1 along axis 0"),
-        (lambda x: 2 * x.roll(-1, 0), "shifted by 1 along axis 0"),
         (lambda x: torch.cat([2 * x[:, 2:], x[:, :2]], 1), "shifted by 2 along axis 1"),
         (
             lambda x: 2 * x[[1, 0, 2][: len(x)]],
@@ -326,28 +270,14 @@ def never_ends(x):
         ),
         (lambda x: 4 * x.square(), "these are the squares of the right ones"),
         (
-            lambda x: 2 * (x - x.mean(1, keepdim=True)),
-            "up to terms that differ, each the same along axis 1",
-        ),
-        (
-            lambda x: x * x[:, :1],
-            "up to factors that differ, each the same along axis 1",
-        ),
-        (
             lambda x: 2 * x.mean(0),
             "expected shape (3, 4), got (4,): averaged along axis 0",
-        ),
-        (
-            lambda x: torch.stack([4 * x, 0 * x]),
-            "got (2, 3, 4): right once averaged along axis 0",
         ),
         (
             lambda x: torch.cat([2 * x[:-1], x[-1:]]),
             "4 of 12 numbers are wrong, the first at [2, 0], all at 2",
         ),
         (lambda x, y: 2 * x, "it is called with (x), yours takes (x, y)"),
-        (spins, "still computing after 0.2 seconds, stopped: does a loop never end?"),
-        (sleeps, "right"),
         (lambda x: 5 * x, "2.5 times what they should be"),
         (lambda x: 2 * x + 3, "off by the same amount, 3"),
         (lambda x: (2 * x).round(), "rounded to whole ones"),
@@ -356,7 +286,6 @@ def never_ends(x):
             "right for (tensor (3, 4)), and wrong for (tensor (2, 2))",
         ),
         (lambda x: "2x", "expected numbers of shape (3, 4), got a word"),
-        (3, "a function is asked for"),
     ],
 )
 def test_whatever_a_function_does_gets_a_sentence(answer, words, monkeypatch, capsys):
@@ -457,12 +386,6 @@ def test_a_sentence_is_told_of_the_case_that_is_wrong():
     assert said(entry, lambda x: 2 * x if len(x) == 3 else x) == "not yet: wrong for 2"
 
 
-def test_a_mistake_that_explains_more_parts_is_named_alone():
-    wrong = {"area": 9.0, "pi": 3.0}
-    assert {str(judge(VALUES, wrong)[part]) for part in wrong} == {"not yet: three"}
-    assert part(pi=3.0, area=9.8696) == part(pi=3.0) == "not yet: cut off"
-
-
 def test_two_sentences_are_joined_behind_a_question(monkeypatch):
     assert (
         engine.joined(["is it?", "it is", lambda x: language.Said("of {x}", x=x)], (3,))
@@ -487,13 +410,6 @@ def test_square_answers_turned_round_are_seen():
     assert differ(square[:, :3], square, 1e-4).endswith("one too few along axis 1")
 
 
-def test_a_modules_weights_must_stay():
-    entry = Exercise(lambda layer: 0, [], [], inputs=lambda: [(nn.Linear(2, 2),)])
-    assert "changes its argument number 1" in said(
-        entry, lambda layer: layer.weight.data.zero_().sum()
-    )
-
-
 def test_random_numbers_and_timers_stay_as_they_were():
     rang = []
     before = signal.signal(signal.SIGALRM, lambda *_: rang.append(1))
@@ -507,18 +423,6 @@ def test_random_numbers_and_timers_stay_as_they_were():
     finally:
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *left)
-
-
-def test_outside_the_main_thread_there_is_no_limit_and_it_is_said(capsys, monkeypatch):
-    monkeypatch.setattr(ask, "_SAID", set())
-    thread = threading.Thread(target=vl.check, args=("03.b", lambda table: None))
-    thread.start()
-    thread.join()
-    assert capsys.readouterr().out.splitlines() == [
-        "(there is no time limit here: if nothing comes, interrupt the kernel)",
-        "03.b: waiting for your answer",
-    ]
-    assert judging.can_limit()
 
 
 def test_a_line_for_each_part_unless_they_fare_alike(capsys):
@@ -579,18 +483,11 @@ def test_hints_come_one_after_the_other_in_the_language_that_is_chosen(
             lambda: vl.check("03.9", 1),
             "exercise must be one of 03.a, .*got '03.9'; did you mean '03",
         ),
-        (lambda: vl.check("3.1", 1), "did you mean '03.1'"),
-        (lambda: vl.hint("ex-03-offsets"), "exercise must be one of 01.a, "),
         (
             lambda: vl.check("03.1", many=3),
             "row_of_4, commonest, rarest by their names .*got many",
         ),
         (lambda: vl.check("03.1", 15), "expected the parts how_many, .* got 15"),
-        (
-            lambda: vl.check("03.3", kinds={"none"}),
-            "expected one answer for exercise 03.3, got kinds",
-        ),
-        (lambda: vl.check("03.1", 3, how_many=3), "by their names for exercise 03.1"),
         (lambda: vl.language("fr"), "name must be one of en, zh; got 'fr'"),
     ],
 )

@@ -71,17 +71,6 @@ def test_in_training_every_drop_scale_and_bias_is_in_its_place(order, rates):
     torch.testing.assert_close(out, x, **CLOSE)
 
 
-@pytest.mark.parametrize("order", BLOCKS)
-def test_attention_weights_are_those_of_the_branch(order):
-    block, x = random_block(order), torch.randn(2, 5, 12)
-    seen = {}
-    block.attn.register_forward_pre_hook(lambda _, args: seen.update(x=args[0]))
-    block(x)
-    torch.testing.assert_close(
-        block.attention_weights(x), block.attn.attention_weights(seen["x"])
-    )
-
-
 # --- parts --------------------------------------------------------------------------------------------------------
 
 

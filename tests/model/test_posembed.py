@@ -25,15 +25,6 @@ def test_sincos_golden():
     assert torch.equal(table[0], torch.tensor([0.0, 0, 1, 1, 0, 0, 1, 1]))
 
 
-@pytest.mark.errors
-def test_sincos_refuses():
-    with pytest.raises(
-        ValueError,
-        match="sincos_2d splits embed_dim in four; 10 is not a multiple of 4",
-    ):
-        vl.sincos_2d((2, 2), 10)
-
-
 @pytest.mark.parametrize("kind", POS_EMBEDS)
 def test_the_interface_of_every_kind(kind):
     torch.manual_seed(0)
@@ -54,14 +45,6 @@ def test_the_interface_of_every_kind(kind):
             16,
             16,
         )
-
-
-def test_learned2d_resamples_rows_as_a_grid_would():
-    pos = POS_EMBEDS["learned2d"]((4, 5), 8, 2)
-    whole = vl.resample_pos_embed(pos.table().detach(), (7, 3), (4, 5))
-    pos.resample((7, 3))
-    # separable: both ways agree
-    torch.testing.assert_close(pos.table(), whole, rtol=0, atol=1e-6)
 
 
 def test_sincos_is_fixed_and_keeps_each_place_of_the_picture():
@@ -97,16 +80,6 @@ def test_fractional_places_are_the_centres_of_the_patches(side, first):
     torch.testing.assert_close(
         rows.diff(), torch.full((side - 1,), 8 / side), atol=2e-4, rtol=0
     )
-
-
-def test_sincos_resampled_is_loaded_alike():
-    pos = POS_EMBEDS["sincos2d"]((8, 8), 8, 2)
-    pos.resample((12, 6))
-    other = POS_EMBEDS["sincos2d"]((12, 6), 8, 2)
-    other.load_state_dict(pos.state_dict())
-    assert torch.equal(other.table(), pos.table()) and other.extent == (8, 8)
-    other.load_state_dict({})  # of a model that was trained on 12 x 6 places
-    assert torch.equal(other.table()[0, 1:], vl.sincos_2d((12, 6), 8))
 
 
 def test_relative_bias_depends_on_the_offset_alone():
@@ -170,7 +143,6 @@ def test_resampling_is_separable(old, new):
 @pytest.mark.parametrize(
     ("shape", "options", "message"),
     [
-        ((2, 17, 4), {}, r"expected pos_embed of shape \(1, T, D\), got \(2, 17, 4\)"),
         (
             (1, 16, 4),
             {},
@@ -206,11 +178,3 @@ def test_rotary_scores_depend_on_offsets_alone_and_cls_does_not_turn():
         torch.view_as_complex(pos.turn(q)[0, 0, 6].view(4, 2)),
         pairs * torch.polar(torch.ones(4), angles),
     )
-
-
-@pytest.mark.errors
-def test_rotary_positions_refuse_heads_that_do_not_go_in_quarters():
-    with pytest.raises(
-        ValueError, match="a head's width must be a multiple of 4, got 20 / 2 = 10"
-    ):
-        vl.ViTConfig(embed_dim=20, num_heads=2, pos_embed="rope")

@@ -14,11 +14,11 @@ from filelock import FileLock, Timeout
 from toys import DATA, calls, run_toy, toy
 
 from vitlib.data.dataset import load_dataset
-from vitlib.files import lock, read_json
+from vitlib.files import read_json
 from vitlib.train.recipe import recipe
-from vitworkshop.studies.registry import STUDIES, find
+from vitworkshop.studies.registry import STUDIES
 from vitworkshop.studies.report import report
-from vitworkshop.studies.runner import folder_of, prepare, run_study
+from vitworkshop.studies.runner import run_study
 from vitworkshop.studies.study import QUICK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,13 +63,6 @@ def test_a_run_that_diverges_does_not_keep_the_others_from_running(tmp_path, one
     result = read_json(tmp_path / "stems.json", "")
     assert [(row["variant"], row["seed"]) for row in result["runs"]] == ORDER[1::2]
     assert not result["finished"]
-
-
-def test_progress_is_a_line_a_run(tmp_path, one, capsys):
-    run(tmp_path, progress=True)
-    lines = capsys.readouterr().out.splitlines()
-    said = "stems: a, seed 0: {'val_accuracy': 0.097}, 3 more runs"
-    assert lines[0] == said and len(lines) == 4
 
 
 def test_rows_of_other_names_say_whose_they_are(tmp_path, one):
@@ -120,38 +113,6 @@ def test_runs_that_were_made_otherwise_are_refused_and_stay(tmp_path, one):
 def test_a_folder_is_held_by_one_runner(tmp_path, one):
     with FileLock(tmp_path / ".lock"), pytest.raises(Timeout):
         run(tmp_path)
-
-
-@pytest.mark.errors
-def test_a_disk_without_locks_says_so(tmp_path, monkeypatch):
-    def fail(self, timeout):
-        raise NotImplementedError
-
-    monkeypatch.setattr(FileLock, "acquire", fail)
-    with pytest.raises(OSError, match="is on a disk without locks; take a folder on"):
-        lock(tmp_path)
-
-
-@pytest.mark.errors
-def test_an_unknown_study_is_refused():
-    with pytest.raises(ValueError, match="unknown study 'stem'; choose one of stems"):
-        find("stem")
-
-
-def test_where_runs_go():
-    assert str(folder_of("stems")) == "runs/study-stems"
-    assert str(folder_of("stems", "x")) == "x"
-
-
-def test_the_header_says_what_the_runs_share(tmp_path):
-    whole = load_dataset("drawn10", n=60)
-    study = toy(base=QUICK, n_train=50)
-    header, job = prepare("stems", study, lambda _: whole, tmp_path)
-    assert (header["n_train"], header["n_val"]) == (44, 6)  # a tenth of all
-    assert len(job.data) == 44 and len(job.val) == 6 and job.base.data == "drawn10"
-    assert header["base"]["lr"] == QUICK.lr and header["dataset"] == "Drawn-10"
-    nothing = prepare("stems", toy(n_train=0), lambda _: whole, tmp_path)[0]
-    assert nothing["n_train"] == 0 and "base" not in nothing
 
 
 def test_what_was_found_is_told_in_a_table_and_in_sentences():

@@ -20,13 +20,6 @@ from vitworkshop.studies.study import Job, draw_images
 
 TRAINED = [name for name, study in STUDIES.items() if study.base]
 COMMITTED = [name for name in STUDIES if (RESULTS / f"{name}.json").exists()]
-TINY = {
-    "epochs": 1,
-    "batch_size": 8,
-    "model.embed_dim": 12,
-    "model.depth": 1,
-    "model.patch_size": 8,
-}
 
 
 @pytest.mark.parametrize("name", COMMITTED)
@@ -151,48 +144,6 @@ def test_fewer_images_are_drawn_by_the_seed_and_repeated(data, n):
     assert set(drawn.labels.tolist()) <= set(more.labels.tolist())
     assert not torch.equal(drawn.labels, other.labels)
     assert draw_images(some, None, seed=3) is some
-
-
-def test_a_variant_may_see_fewer_images_in_as_many_steps(run, tmp_path, monkeypatch):
-    own = {"all": {}, "few": {"n_train": 9}}
-    monkeypatch.setitem(
-        STUDIES, "stems", replace(STUDIES["stems"], variants=own, claims=())
-    )
-    assert [row["changes"] for row in run("stems", **TINY)["runs"]] == [
-        {},
-        {"n_train": 9},
-    ]
-    both = [
-        torch.load(tmp_path / f"{name}-s0" / "checkpoint.pt") for name in ("all", "few")
-    ]
-    assert both[0]["step"] == both[1]["step"] == 54 // 8
-    assert (
-        both[0]["identity"]["data"]["checksum"]
-        != both[1]["identity"]["data"]["checksum"]
-    )
-
-
-def test_what_is_learned_by_heart_is_read_at_the_last_twenty_steps(
-    monkeypatch, tmp_path
-):
-    monkeypatch.setattr(norm_order, "learn_by_heart", lambda *args: list(range(120)))
-    job = Job(None, load_dataset("drawn10", n=8), None, tmp_path)
-    study = STUDIES["norm-order"]
-    (row,) = study.run(study, "pre lr=0.002 init=xavier", 0, job)
-    assert row == {"final": {"train_loss": 109.5}}
-
-
-@pytest.mark.slow
-def test_learning_by_heart_is_a_study_like_the_others(run, tmp_path, monkeypatch):
-    variants = dict([*norm_order.STUDY.variants.items()][:2])
-    few = replace(norm_order.STUDY, variants=variants, claims=())
-    monkeypatch.setitem(STUDIES, "norm-order", few)
-    shape = replace(norm_order.SHAPE, depth=1, embed_dim=16)
-    monkeypatch.setattr(norm_order, "SHAPE", shape)
-    result = run("norm-order")
-    # of 64, if there were as many
-    assert result["finished"] and len(result["runs"]) == 2 and result["n_train"] == 60
-    assert "| pre lr=0.001 init=xavier |" in report("norm-order", tmp_path)
 
 
 def test_blocks_without_residuals_run_and_replace_the_stream(run, monkeypatch):

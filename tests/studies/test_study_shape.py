@@ -1,4 +1,4 @@
-"""The study of shape: what is matched is matched, and a tiny run has the format."""
+"""The study of shape: what is matched is matched."""
 
 from __future__ import annotations
 
@@ -49,14 +49,3 @@ def test_shapes_at_equal_compute_cost_the_same(rate):
     )
     assert {model.num_heads for model in models.values()} == {3}
     assert macs["base, longer"] == macs["base"]  # the same model, four times the images
-
-
-def test_smaller_patches_need_no_more_parameters():
-    sizes = {
-        name: vl.VisionTransformer(one.model)
-        for name, one in recipes(shape.STUDY).items()
-    }
-    small, base = (
-        vl.count_parameters(sizes[f"{name}, lr=0.001"]) for name in ("patch 4", "base")
-    )
-    assert small < base

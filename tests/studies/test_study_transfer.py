@@ -53,21 +53,6 @@ def test_every_row_that_a_claim_names_is_run(run, tmp_path):
     assert sizes["scratch: 32 px, lr=0.001"] == 24
     for source in ("six classes", "Drawn-10"):
         assert of(f"{source}: pre-training")["data"]["n"] == 40
-    tuned, fresh = (
-        of(name)["recipe"] for name in (f"{zero}, lr=0.03", "scratch: 32 px, lr=0.001")
-    )
-    equal = (
-        "epochs batch_size crop flip randaugment mixup ema_decay precision seed model"
-    )
-    assert [tuned[key] for key in equal.split()] == [
-        fresh[key] for key in equal.split()
-    ]
-    assert (tuned["optimizer"], fresh["optimizer"]) == ("sgd", "adamw")
-    assert [
-        of(f"scratch: {size} px, lr=0.001")["recipe"]["crop"] for size in (32, 48)
-    ] == [4, 6]  # an eighth
-    # as many pictures as 18 passes over the source's 9,000 and 15 over the task's 2,000
-    assert of("scratch: long, lr=0.001")["recipe"]["epochs"] == 18 * 9 // 2 + 15
 
 
 def test_classes_are_taken_out_and_counted_from_0(data):
@@ -78,12 +63,3 @@ def test_classes_are_taken_out_and_counted_from_0(data):
     assert sorted(task.labels.unique().tolist()) == [0, 1, 2, 3]
     assert torch.equal(task.images, data.images[data.labels >= 6])
     assert torch.equal(task.labels, data.labels[data.labels >= 6] - 6)
-
-
-def test_a_probe_is_the_mean_of_several_draws():
-    generator = torch.Generator().manual_seed(0)
-    y = torch.arange(40) % 4
-    x = torch.eye(4)[y] + 0.3 * torch.randn(40, 4, generator=generator)
-    few, many = (row["final"]["accuracy"] for row in transfer.probe("x", x, y, x, y, 0))
-    assert 0.5 < few < 1 and many > 0.85
-    assert few != transfer.probe("x", x, y, x, y, 1)[0]["final"]["accuracy"]

@@ -6,11 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import torch
-from jaxtyping import TypeCheckError
 from jupyter_cache import get_cache
 
-import vitlib as vl
 from tools import build, recorded, refresh
 from tools.depends import depends_on
 
@@ -288,14 +285,3 @@ def test_nbval_judges_what_the_build_saw(book, monkeypatch):
     cache_as_run(str(path))
     # no cell asks to be compared
     assert judged("print(6 * 7)", output="43\n").startswith("passed")
-
-
-def test_shapes_are_enforced_here():
-    with pytest.raises(TypeCheckError):
-        vl.Mlp(4, 8)(torch.zeros(2, 3, 4, dtype=torch.int64))
-
-
-@pytest.mark.errors
-def test_shapes_are_not_enforced_under_a_test_of_errors():
-    with pytest.raises(ValueError, match="expected"):
-        vl.Mlp(4, 8)(torch.zeros(2, 3, 4, dtype=torch.int64))

@@ -67,7 +67,7 @@ def test_of_the_corrupted_80_percent_are_hidden_10_swapped_10_kept():
 @pytest.mark.errors
 @pytest.mark.parametrize(
     ("ratio", "num_patches", "count"),
-    [(0.01, 16, 0), (0.99, 16, 16), (0.9995, 1000, 1000), (0.5, 1, 0), (0.2, 2, 0)],
+    [(0.01, 16, 0), (0.99, 16, 16)],
 )
 def test_a_ratio_that_corrupts_nothing_or_all_is_refused(ratio, num_patches, count):
     with pytest.raises(
@@ -99,7 +99,7 @@ def slow_colours(image: torch.Tensor, patch_size: int) -> list[list[int]]:
 
 @pytest.mark.parametrize(
     ("patch_size", "size"),
-    [(1, (2, 3)), (2, (4, 6)), (4, (8, 12)), (6, (12, 6)), (8, (8, 16))],
+    [(1, (2, 3)), (4, (8, 12)), (6, (12, 6))],
 )
 def test_colours_beside_slow_ones(patch_size, size):
     images = pictures(2, *size)
@@ -141,9 +141,7 @@ def slow_guess(image, mask, source, patch_size):
     return guess
 
 
-@pytest.mark.parametrize(
-    ("patch_size", "size"), [(2, (8, 12)), (4, (16, 16)), (4, (4, 24))]
-)
+@pytest.mark.parametrize(("patch_size", "size"), [(2, (8, 12)), (4, (4, 24))])
 def test_guesses_beside_slow_ones(patch_size, size):
     images, num_patches = pictures(6, *size), math.prod(size) // patch_size**2
     mask, source, _ = corrupt_patches(6, num_patches, 0.7, seeded())

@@ -179,7 +179,7 @@ def interrupt_at(monkeypatch, step: int, number: int = signal.SIGINT) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("step", "number"),
-    [(4, signal.SIGINT), (6, signal.SIGINT), (6, signal.SIGTERM)],
+    [(4, signal.SIGINT), (6, signal.SIGTERM)],
 )
 def test_a_signal_finishes_the_step_saves_and_goes_on_to_the_bit(
     tmp_path, monkeypatch, step, number, capsys
@@ -293,12 +293,10 @@ def test_a_resnet_and_a_hybrid_learn_stop_and_go_on(tmp_path, model, precision):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(recipe=replace(RANDOM, lr=1.0)), r"recipe.lr was 0.003, now 1.0"),
         (
             dict(recipe=replace(RANDOM, model=replace(TINY, depth=1))),
             r"recipe.model.depth was 2, now 1",
         ),
-        (dict(label="other"), r"data.label was '', now 'other'"),
         (dict(brighter=1), r"data.checksum was"),
     ],
 )
@@ -358,8 +356,6 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path):
             toy()[1],
             r"expected raw uint8 images \(n, 3, 8, 8\), got torch.float32 .*; give bytes: vl.denormalize\(images\)",
         ),
-        (toy()[0][:, :1], toy()[1], r"got torch.uint8 \(72, 1, 8, 8\); resize them"),
-        (toy()[0][:0], toy()[1][:0], "at least one image"),
         (toy()[0], toy()[1] + 1, r"expected labels in \[0, 4\), got 1 to 4"),
     ],
 )
@@ -375,10 +371,8 @@ def test_data_that_do_not_fit_are_refused(images, labels, message):
     ("width", "flags", "bf16", "expected"),
     [
         (48, "avx512_bf16 amx_bf16", 0.5, "fp32"),  # not measured
-        (66, "avx512_bf16 amx_bf16", 0.5, "bf16"),
         (192, "avx512_bf16", 1.01, "fp32"),
         (192, "avx512_bf16", 0.99, "bf16"),
-        (192, "avx2", 0.5, "fp32"),
     ],
 )
 def test_bf16_only_where_it_was_measured_to_pay(
@@ -418,9 +412,7 @@ def test_predict_takes_bytes_or_floats_and_keeps_the_mode():
 
 BESIDE = {  # rows of counts, the loss, what is said of them
     "the commonest": ([[190, 0], [10, 0]], 0.2, "no better than always saying a: of 200 .* 0 right .*, 0 the other"),
-    "one class": ([[0, 0], [0, 9]], 0.2, "no better than always saying b"),
     "few": ([[5, 0], [0, 5]], 0.2, "perhaps no better than always saying a: of 10 .* 5 right .*, 0 the other way"),
-    "enough": ([[6, 0], [0, 6]], 0.6932, "$"),
     "loss": ([[6, 0], [0, 6]], 0.694, "the loss, 0.694, is above 0.693,"),
 }  # fmt: skip
 

@@ -105,20 +105,6 @@ def test_the_kernels_compute_what_javascript_does(tab):
     assert max(far) < 1e-5
 
 
-def test_it_learns_without_the_kernel(browser, tmp_path):
-    """Where WebAssembly is missing, JavaScript does it all."""
-    address = page(tmp_path, "<p></p>")
-    with opened(browser, address, 760) as (tab, wrong):
-        tab.evaluate("delete window.WebAssembly")
-        for script in ENGINE:
-            tab.add_script_tag(url=address.replace("page.html", script))
-        losses = tab.evaluate("""() => {
-            const learner = new vitLearner({ task: "count", width: 8, heads: 1, depth: 1 });
-            return [learner.step(), learner.step(40), vitMath.products.linear === vitMath.linear];
-        }""")
-        assert losses[1] < 0.97 * losses[0] and losses[2] and wrong == []
-
-
 def scores(task: str, part: str) -> list[float]:
     return [run["accuracy"] for engine in CELLS[task][part].values() for run in engine]
 

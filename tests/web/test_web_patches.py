@@ -1,13 +1,11 @@
-"""<vit-patches>: the cut, the pixel in its four places and the size of attention, as vitlib has them."""
+"""<vit-patches>: the cut and the pixel in its four places, as vitlib has them."""
 
 import base64
 
-import cv2
-import numpy as np
 import pytest
 import torch
 from browsing import needs_browser
-from web_pages import explorer, opened_once, page, photos, run
+from web_pages import opened_once, photos, run
 
 import vitlib as vl
 from vitworkshop.web.export import PHOTOS
@@ -86,14 +84,6 @@ def test_what_is_written_about_a_pixel(tab):
     ]
 
 
-def test_the_chapter_s_numbers_are_on_the_page(tab):
-    begin(tab, 8)
-    shown = tab.locator(f"{NAME} .verdict").inner_text()
-    assert shown == "784 tokens of 192 numbers."
-    shown = tab.locator(f"{NAME} .verdict + .note").inner_text()
-    assert "616,225 numbers, 2.35 MiB in float32" in shown
-
-
 def test_mouse(tab):
     begin(tab)
     for where, x, y, fact, text in (
@@ -134,51 +124,3 @@ def test_keyboard(tab):
     side.press("ArrowRight")
     assert side.get_attribute("aria-valuetext") == "28 pixels"
     assert tab.locator(f"{NAME} .verdict").inner_text() == "64 tokens of 2,352 numbers."
-
-
-def test_an_own_picture_is_cut_as_load_image_reads_it(tab, tmp_path):
-    before = pixels(tab)
-    cv2.imwrite(
-        str(tmp_path / "mine.png"),
-        vl.sample_image("cat").permute(1, 2, 0).numpy()[:, :, ::-1],
-    )
-    tab.locator(f"{NAME} input[type=file]").set_input_files(tmp_path / "mine.png")
-    tab.wait_for_function(
-        f"document.querySelector('{NAME}').bytes[0] !== {before[0, 0, 0]}"
-    )
-    assert (
-        pixels(tab).int() - vl.load_image(tmp_path / "mine.png", 224).int()
-    ).abs().max() <= 1
-    tab.get_by_role("button", name="astronaut", exact=True).click()
-
-
-def sequence(tab) -> str:
-    return run(tab, "e.tokens.canvas.toDataURL()")
-
-
-def test_patches_fly_and_land_where_they_stand_without_motion(browser, tmp_path, tab):
-    begin(tab, 32)
-    assert run(tab, "e.flying.width") == 0  # no motion is wanted here
-    landed = sequence(tab)
-    with explorer(browser, page(tmp_path, BODY), NAME, calm=False) as lively:
-        run(lively, "(e.cut(32), null)")
-        lively.wait_for_function(f"document.querySelector('{NAME}').flying.width > 0")
-        assert sequence(lively) != landed
-        lively.wait_for_function(f"document.querySelector('{NAME}').flying.width === 0")
-        assert sequence(lively) == landed
-
-
-def test_the_sequence_shows_each_token_in_its_place(tab):
-    begin(tab, 32)
-    data = np.frombuffer(base64.b64decode(sequence(tab).split(",")[1]), np.uint8)
-    # (1344, 3)
-    row = (
-        torch.from_numpy(cv2.imdecode(data, cv2.IMREAD_COLOR))
-        .float()
-        .mean(dim=0)
-        .flip(1)
-    )
-    patches = vl.patchify(vl.sample_image("astronaut", 224)[None], 32)[0]
-    tokens = patches.reshape(49, -1, 3).float().mean(dim=1)
-    slots = row.tensor_split([round(n * 1344 / 49) for n in range(1, 49)])
-    assert (torch.stack([slot.mean(dim=0) for slot in slots]) - tokens).abs().max() < 6

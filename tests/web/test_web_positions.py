@@ -2,7 +2,6 @@
 
 import random
 
-import matplotlib
 import pytest
 import torch
 import torch.nn.functional as F
@@ -88,60 +87,6 @@ def test_sines_and_cosines(positions):
         ).abs().max() < 2e-6
 
 
-def test_random_vectors_are_not_alike(positions):
-    kind(positions, "random")
-    table = get(positions, "table")
-    assert abs(table.std().item() - 0.02) < 1e-3 and abs(table.mean().item()) < 2e-3
-    alike = get(positions, "alike")[~torch.eye(64, dtype=torch.bool)]
-    assert abs(alike.mean()) < 0.01 and abs(alike.std() - 96**-0.5) < 0.01
-
-
-def test_numbers_and_colours_of_the_places(positions):
-    """Each place's number and colour, by mouse, keyboard and the small maps."""
-    kind(positions, "cifar10-plain")
-    want, colours = (
-        cosines(learned("cifar10-plain")[0, 1:]),
-        matplotlib.colormaps["RdBu_r"],
-    )
-
-    def shown(chosen):
-        places = "e.old.cells.map(one => [one.textContent, one.style.background, one.ariaPressed])"
-        for i, (text, background, pressed) in enumerate(run(positions, places)):
-            assert abs(float(text.replace("−", "-")) - want[chosen, i]) < 0.00501
-            rgb = [
-                int(part)
-                for part in background.removeprefix("rgb(").rstrip(")").split(",")
-            ]
-            book = [
-                255 * part for part in colours((want[chosen, i].item() + 1) / 2)[:3]
-            ]
-            assert rgb == pytest.approx(book, abs=5)
-            assert pressed == str(i == chosen).lower()
-
-    cells = positions.get_by_role("group", name="A place of the grid").get_by_role(
-        "button"
-    )
-    cells.nth(18).hover()
-    shown(18)
-    verdict = positions.locator("vit-positions .verdict").first.text_content()
-    assert (
-        verdict
-        == "Row 2, column 2 is most like row 2, column 5 (0.77), least like row 5, column 0 (−0.59)."
-    )
-    cells.nth(18).focus()
-    positions.keyboard.press("ArrowDown")
-    positions.keyboard.press("ArrowRight")
-    shown(27)
-    positions.get_by_role("status").filter(has_text="Row 3, column 3 is most").wait_for(
-        state="attached"
-    )
-    box = positions.locator("vit-positions .all canvas").bounding_box()
-    positions.mouse.move(
-        box["x"] + box["width"] * 7.5 / 8, box["y"] + box["height"] * 0.5 / 8
-    )
-    shown(7)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_resampled_as_in_torch(positions, method):
     """To the sides of the element, and the antialiased one is vitlib's, for many pairs of sizes and tables."""
@@ -171,36 +116,6 @@ def test_resampled_as_in_torch(positions, method):
         assert (
             torch.tensor(line, dtype=torch.float32) - expected
         ).abs().max() < 1e-5, (old, now)
-
-
-def test_weights_of_a_new_place(positions):
-    """The weights shown are those that an old grid with a 1 in one place would give; with the keyboard."""
-    kind(positions, "cifar10-plain")
-    size(positions, 6, 10)
-    # (1, D, rows, columns): each place in turn
-    ones = torch.eye(64).reshape(1, 64, 8, 8)
-    # (60, 64)
-    expected = (
-        F.interpolate(ones, size=(6, 10), mode="bicubic", antialias=True)
-        .flatten(2)[0]
-        .T
-    )
-    cells = positions.get_by_role("group", name="A place of the new grid").get_by_role(
-        "button"
-    )
-    assert cells.count() == 60
-    cells.nth(0).focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
-        positions.keyboard.press(key)
-    got = positions.locator("vit-positions .map span").all_text_contents()
-    for text, value in zip(got, expected[12].tolist(), strict=True):
-        assert abs(float(text.replace("−", "-") or 0) - value) < 0.00501
-    verdict = positions.locator("vit-positions .map").get_attribute("aria-label")
-    assert verdict.startswith(
-        "New row 1, column 2 is at old row 1.50, column 1.50. It takes from "
-    )
-    least, most = expected[12].min(), expected[12].max()
-    assert f"from −{-least:.2f} to {most:.2f}." in verdict
 
 
 def test_the_table_as_one_line(positions):

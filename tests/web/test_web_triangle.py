@@ -63,27 +63,6 @@ def test_numbers_are_pytorch_s(tab, query, scaled):
         )
 
 
-def test_the_root_is_said(tab):
-    button = tab.get_by_role("button", name="divide by √d = 2")
-    button.click()
-    assert button.get_attribute("aria-pressed") == "false"
-    assert [row[1] for row in rows(tab)] == ["4", "2", "0"]
-    assert "÷ 1" in tab.locator(f"{NAME} thead").inner_text()
-
-
-def test_the_output_is_drawn_where_it_is_and_the_way_ends_in_a_corner(tab):
-    x, y = (
-        float(tab.locator(f"{NAME} .output").get_attribute(name))
-        for name in ("cx", "cy")
-    )
-    assert [x, -y] == pytest.approx(run(tab, "e.result")["output"])
-    points = tab.locator(f"{NAME} .way").get_attribute("points").split()
-    way = [[float(one) for one in pair.split(",")] for pair in points]
-    assert way[0] == pytest.approx([5, -10 / 3], abs=1e-3)
-    assert way[-1] == pytest.approx([10, 0], abs=1e-3)
-    assert min(math.dist(point, [x, y]) for point in way) < 1e-2  # at times 1
-
-
 def place(tab, q0, q1):
     box = tab.locator(f"{NAME} .pad svg").bounding_box()
     return box["x"] + box["width"] * (q0 + 4.6) / 9.2, box["y"] + box["height"] * (
@@ -115,10 +94,3 @@ def test_keyboard(tab):
     assert rows(tab)[1][0] == "2.25"
     tab.get_by_role("button", name="Ask nothing").click()
     assert [row[3] for row in rows(tab)] == ["0.333"] * 3
-
-
-def test_a_finger_that_may_be_about_to_scroll_moves_nothing(tab):
-    event = "{ bubbles: true, pointerType: 'touch', clientX: at[0], clientY: at[1] }"
-    touch = f"(target, at) => target.dispatchEvent(new PointerEvent('pointerdown', {event}))"
-    tab.locator(f"{NAME} .pad svg").evaluate(touch, place(tab, 0, 3))
-    assert run(tab, "e.query") == [1, 2, 0, 1]

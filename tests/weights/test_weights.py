@@ -351,32 +351,6 @@ def test_real_timm_whose_sizes_are_read_from_the_file(timm, more, tmp_path):
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-5, atol=1e-5)
 
 
-def test_dinov2_comes_in_chunks_with_a_token_for_masks():
-    theirs, ours = (
-        lively(replace(FOREIGN, layer_scale=0.1, num_classes=0), seed=seed)
-        for seed in (0, 1)
-    )
-    state = {
-        re.sub(r"blocks\.(\d)", r"blocks.\1.\1", k): v
-        for k, v in theirs.state_dict().items()
-    }
-    state = {
-        f"backbone.{key}": value
-        for key, value in (state | {"mask_token": torch.ones(1, 24)}).items()
-    }
-    vl.load_weights(
-        ours,
-        {
-            "student": behind("x.")(ours),
-            "teacher": state | {"dino_head.mlp.0.bias": torch.ones(3)},
-        },
-    )
-    assert all(
-        torch.equal(value, theirs.state_dict()[key])
-        for key, value in ours.state_dict().items()
-    )
-
-
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -404,7 +378,6 @@ def test_a_normalisation_goes_into_the_patch_embedding(mean, std):
             {"mean": [124, 116, 104]},
             r"mean must be of pixels in \[0, 1\], got .*; divide mean and std by",
         ),
-        ({"std": [0.2, 0.2]}, r"expected one std, or 3 \(one a channel\), got 2"),
         (
             {"mean": 0.4},
             'mean and std need patch_embed "conv", got .linear.; leave them out',
@@ -512,10 +485,6 @@ def plus(**more):
     return lambda state: state | more
 
 
-def behind_and_beside(key):
-    return lambda state: {f"net.{k}": v for k, v in state.items()} | {key: state[key]}
-
-
 HEADS = "to keep the model's own head"
 
 
@@ -534,11 +503,6 @@ HEADS = "to keep the model's own head"
             "left over: x; .* weights, rename what only has another name$",
         ),
         (
-            plus(**{f"fc_norm{i}": torch.zeros(1) for i in range(6)}),
-            {},
-            "left over: fc_norm0, .* and 2 more",
-        ),
-        (
             without("head.weight"),
             {},
             f"missing: head.weight; .* pass load_head=False {HEADS}",
@@ -550,59 +514,19 @@ HEADS = "to keep the model's own head"
         ),
         (
             plus(),
-            {"num_classes": 0},
-            "left over: head.bias, head.weight; .*, or pass load_head=False",
-        ),
-        (
-            plus(),
             {"depth": 3},
             "depth 2, the model has 3; make the model with the sizes of the weights$",
         ),
-        (
-            plus(),
-            {"embed_dim": 48, "patch_size": 8},
-            "embed_dim 24, .* 48; patch_size 4, the model has 8",
-        ),
         (plus(), {"mlp_ratio": 4.0}, "hidden_dim 48, the model has 96"),
-        (
-            plus(pos_embed=torch.zeros(1, 16)),
-            {},
-            r"pos_embed \(1, 1, 16\), the model's is \(1, 17, 24\)",
-        ),
-        (
-            plus(pos_embed=torch.zeros(1, 12, 24)),
-            {},
-            "11 patch positions are not a square grid",
-        ),
-        (
-            behind_and_beside("norm.bias"),
-            {},
-            "one norm.bias, got two under different names",
-        ),
-        (
-            lambda s: {},
-            {},
-            r"one ViT under the names of torchvision, .*, got no tensors \(\); rename",
-        ),
         (
             lambda s: {"weights": list(s)},
             {},
             r"got no tensors \(weights\); rename the parts if",
         ),
         (
-            lambda s: {"x": torch.zeros(1), "epoch": 3},
-            {},
-            "the names of torchvision, .* got x; rename the parts if it is a plain ViT",
-        ),
-        (
             plus(**{"norm.bias": torch.ones(24).to_sparse()}),
             {},
             r"expected numbers in rows, norm.bias is sparse or empty; .* \.to_dense",
-        ),
-        (
-            lambda s: {"a": s, "b": s},
-            {},
-            "expected the weights of one ViT .*, got 2 rows of blocks, behind 'a.', 'b.'; give one",
         ),
     ],
 )
@@ -767,20 +691,15 @@ def test_another_number_of_heads_is_refused(tmp_path, told):
     ("content", "message"),
     [
         (None, "a file of weights, got .*weights.ckpt, which is not there"),
-        (b"", "is empty; fetch it again"),
         (
             b"version https://git-lfs.github.com/spec/v1",
             "is a pointer of Git LFS; git lfs pull fetches",
         ),
         (b"<!DOCTYPE html>", "is a web page; fetch the file itself"),
-        (b'{"weight_map": {}}', "is JSON; take the weights that it speaks of"),
         (
             b"Entry not found",
             r"is text \('Entry not found' ...\); fetch the file itself",
         ),
-        (b"Access to model x is restricted", "where need be with your access token"),
-        (b"\x89HDF\r\n\x1a\n", "is Keras's"),
-        (b"GGUF\x03\0\0\0", "is llama.cpp's"),
         (b"\x80\x02}q\x00", "is a pickle, which can run anything as it is read"),
         (b"\x08\0\0\0\0\0\0\0{}", "begins as a safetensors file and is damaged"),
     ],
@@ -871,19 +790,12 @@ def test_damaged_files_are_refused_or_load_whatever_byte_is_wrong(tmp_path, suff
 
 
 @pytest.mark.errors
-@pytest.mark.parametrize(
-    ("dtype", "change", "words"),
-    [
-        ("float32", lambda x: x * float("nan"), "3.40282e+38, or NaN"),
-        ("float16", lambda x: x + 1e6, "65504"),
-    ],
-)
-def test_weights_that_are_no_numbers_change_nothing(dtype, change, words):
-    model, state = lively().to(getattr(torch, dtype)), lively(seed=1).state_dict()
+def test_weights_that_are_no_numbers_change_nothing():
+    model, state = lively().half(), lively(seed=1).state_dict()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    state["norm.bias"] = change(state["norm.bias"])
+    state["norm.bias"] += 1e6
     with pytest.raises(
-        ValueError, match=re.escape(f"norm.bias holds numbers beyond {dtype}'s {words}")
+        ValueError, match="norm.bias holds numbers beyond float16's 65504"
     ):
         vl.load_weights(model, state)
     assert all(
