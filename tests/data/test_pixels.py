@@ -96,7 +96,8 @@ def test_a_picture_is_the_same_through_every_door(name, tmp_path):
 
 
 ARRAYS = {
-    "rgba": (RGBA, ON_WHITE), "grey": (GREY, GREY), "16 bits": (deep(RGB, 16), RGB), "big end": (deep(GREY, 16).astype(">u2"), GREY),
+    "rgba": (RGBA, ON_WHITE), "grey": (GREY, GREY), "16 bits": (deep(RGB, 16), RGB),
+    "big end": (deep(GREY, 16).astype(">u2"), GREY),
     "float": (RGB / 255, RGB),
     "channels first": (RGB.transpose(2, 0, 1), RGB),
 }  # fmt: skip
