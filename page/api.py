@@ -205,7 +205,7 @@ def shorten_shapes(app, what, name, obj, options, signature, returns):
             r"\1[\3]",
             text,
         )
-        packages = r"torch\.nn\.modules\.module|torch\.nn|torch|pathlib|jaxtyping"
+        packages = r"torch\.nn\.modules\.module|torch\.nn|torch|pathlib|jaxtyping|collections\.abc|vitlib(?:\.\w+)+"
         return re.sub(rf"~?\b(?:{packages})\.(?=[A-Z])", "", text)
 
     return signature and shorten(signature), returns and shorten(returns)

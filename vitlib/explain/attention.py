@@ -106,7 +106,8 @@ def attention_distance(maps: Maps, cfg: ViTConfig) -> Float[Tensor, "L h"]:
 
     Source: Figure 7 (right), Figure 11 and Appendix D.7; chapter 15.
 
-    >>> print(f"{attention_distance(torch.full((1, 1, 1, 65, 65), 1 / 65), ViTConfig()).item():.3f}")
+    >>> everywhere = torch.full((1, 1, 1, 65, 65), 1 / 65)
+    >>> print(f"{attention_distance(everywhere, ViTConfig()).item():.3f}")
     16.546
     """
     maps = _weights(maps)
