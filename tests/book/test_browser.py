@@ -21,7 +21,8 @@ from page.browser import HTML
 pytestmark = needs_browser
 
 # Pictures that are stretched
-STRETCHED = """() => [...document.querySelectorAll('img:not([aria-hidden])')].filter(image => image.naturalHeight && image.offsetWidth).map(image => {
+STRETCHED = """() => [...document.querySelectorAll('img:not([aria-hidden])')]
+.filter(image => image.naturalHeight && image.offsetWidth).map(image => {
     const style = getComputedStyle(image);
     const inner = (size, ...edges) => size - edges.reduce((sum, edge) => sum + parseFloat(style[edge]), 0);
     const width = inner(image.clientWidth, 'paddingLeft', 'paddingRight');
@@ -94,7 +95,8 @@ def test_images_are_shown_and_described(visited):
     )
     tab.wait_for_function("[...document.images].every(image => image.complete)")
     images = tab.evaluate(
-        "[...document.querySelectorAll('img:not([aria-hidden])')].map(i => [i.getAttribute('src'), i.alt, i.naturalWidth])"
+        "[...document.querySelectorAll('img:not([aria-hidden])')]"
+        ".map(i => [i.getAttribute('src'), i.alt, i.naturalWidth])"
     )
     for source, alt, width in images:
         assert width > 0, f"not shown: {source}"

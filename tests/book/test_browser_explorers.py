@@ -214,7 +214,8 @@ def test_the_contract_of_every_page(browser, address):
         models = tab.evaluate(
             """async () => Promise.all(window.vit.models().map(async name => {
                 const model = await window.vit.load(name), {config, classes, card} = model;
-                const sizes = Object.entries(model.run(new Float32Array(3 * 32 * 32))).map(([key, all]) => [key, all.length]);
+                const sizes = Object.entries(model.run(new Float32Array(3 * 32 * 32)))
+                    .map(([key, all]) => [key, all.length]);
                 return [config, classes.length, card.parameters, Object.fromEntries(sizes)];
             }))"""
         )
