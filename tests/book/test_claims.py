@@ -37,7 +37,7 @@ KEPT_BY_A_TOOL = {"api.md"}  # `python -m page.api` writes it
 
 # How many sentences of a page have conditions, so that none is lost when a cell is rewritten
 HELD = {
-    **{"02": 1, "03": 8, "04": 9, "06": 7, "07": 8, "09": 2, "10": 16},
+    **{"02": 1, "03": 8, "04": 9, "06": 8, "07": 8, "09": 2, "10": 16},
     **{
         "11": 16,
         "12": 6,

@@ -87,6 +87,14 @@ MADE: dict[str, tuple[dict, dict]] = {
             r"^head\.": "visual.head.",
         },
     ),
+    "MAE (transformers)": (
+        dict(num_classes=0),
+        {
+            r"^patch_embed\.proj\.": "vit.embeddings.patch_embeddings.projection.",
+            r"^(cls_token|pos_embed|blocks|norm)": r"vit.\1",
+            "more": "decoder.decoder_pred.weight",
+        },
+    ),
     "MAE": (dict(global_pool="avg", fc_norm=True), {}),
     "DINO": (dict(num_classes=0), {"more": "head.last_layer.weight_v"}),
     "MoCo, BYOL": (dict(num_classes=0), {r"^": "momentum_encoder."}),
@@ -846,6 +854,21 @@ def test_cifar10_is_known_by_its_folder(capsys):
     Path("other/cifar-10-batches-py").mkdir(parents=True)
     with pytest.raises(ValueError, match="as pickles; `python -m vitlib data cifar10`"):
         vl.look("other")
+    Path("other/cifar-10-batches-py").rename("other/mine")
+    Path("other/mine/batches.meta").touch()
+    with pytest.raises(ValueError, match="as pickles"):
+        vl.look("other/mine")
+
+
+@pytest.mark.errors
+def test_a_link_that_leads_nowhere_and_a_notebook_of_no_homework():
+    Path("linked.pth").symlink_to("gone/model.pth")
+    with pytest.raises(ValueError, match="gone/model.pth, where the link leads"):
+        vl.look("linked.pth")
+    Path("in").mkdir()
+    Path("in/hw (2).ipynb").write_text('{"cells": []}')
+    with pytest.raises(ValueError, match="hw .2..ipynb names no task of a homework"):
+        vl.look("in")
 
 
 def test_notebooks_of_two_homeworks_are_counted():
@@ -872,6 +895,12 @@ def test_a_runs_checkpoint_is_told_by_its_own_recipe_wherever_it_lies(kind, caps
     images = torch.randint(0, 255, (16, 3, 32, 32), dtype=torch.uint8)
     data = vl.Dataset(images, torch.arange(16) % 5, tuple("abcde"), "d", "folder")
     made = vl.train_model(recipe, data, out="run", device="cpu")["model"]
+    for file in Path("run").glob("*.safetensors"):
+        file.unlink()
+    gone = vl.look("run")
+    assert "a finished run; its file of weights is gone" in str(gone)
+    if kind != "masked":
+        works(gone.command)
     Path("run/checkpoint.pt").rename("best.pth")
     opened, card = vl.load_pretrained("best.pth")
     assert opened.cfg == cfg and "library" not in card

@@ -65,6 +65,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
         r" norm_pre\.weight ",
         {"act": "quick_gelu", "norm_eps": 1e-5, "mean_std": "clip"},
     ),
+    "MAE (transformers)": (
+        r"^(?=.* library:transformers )(?=.* cls_token )(?=.* beside:decoder )",
+        {"norm_eps": 1e-12, "mean_std": "imagenet"},
+    ),
     "MAE": (
         r"^(?=.* cls_token )(?=.* (decoder\S*|fc_norm\.weight) )",
         {"mean_std": "imagenet"},

@@ -142,7 +142,7 @@ class Weights(NamedTuple):
     state: dict[str, Tensor]  # under timm's and vitlib's names
     library: str
     place: str  # what stands before its names there
-    beside: list[str]  # names of what is no part of it
+    beside: dict[str, str]  # what is no part of it: its names here, and in the file
     over: list[str]  # where others lie, of which this one was taken
     num_heads: int | None  # if Google's axes tell
     text: str  # all names, theirs and ours, for patterns
@@ -184,21 +184,21 @@ def find_vit(state: Any) -> Weights:
         )
     if twice:
         raise ValueError(TWICE.format(twice[0]))
-    beside = []
+    beside = {}
     for key, name, value in outside:  # a head, say, or what is no part of the model
         # of several models, a head beside them is another's
         belongs = OURS.match(name) or HEAD.match(name) and not over
         is_another = name in inside and CHOSEN.search(place + prefix)
         if is_another or not belongs:
-            beside.append(name)
+            beside[name] = key
         elif name in inside:
             raise ValueError(TWICE.format(name))
         else:
             inside[name] = key, value
-    beside += [name for name in inside if UNUSED.search(name)]
+    beside |= {name: inside[name][0] for name in inside if UNUSED.search(name)}
     kept = {name: inside[name] for name in inside if not UNUSED.search(name)}
     mask = {"mask_token": inside["mask_token"]} if "mask_token" in inside else {}
-    text = _text(library, place + prefix, inside)
+    text = _text(library, place + prefix, inside, beside)
     _check_odd(text, library)
     google, num_heads = library == "Google", None
     if google:
@@ -241,9 +241,15 @@ def _find_place(arrays: list, state: Mapping) -> tuple[str, tuple[str, str], lis
     return library, places.pop(), others
 
 
-def _text(library: str, place: str, inside: Mapping[str, tuple[str, Tensor]]) -> str:
+def _text(
+    library: str,
+    place: str,
+    inside: Mapping[str, tuple[str, Tensor]],
+    beside: Iterable[str],
+) -> str:
     """Library, place and names in one line, with facts that shapes tell: what the patterns of families look at."""
     facts = {f"library:{library}", f"place:{place or '-'}"}
+    facts |= {f"beside:{name.partition('.')[0]}" for name in beside}
     for name, (theirs, _) in inside.items():
         if not re.match(r"blocks\.[1-9]", name):
             facts |= {name, theirs}

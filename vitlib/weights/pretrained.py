@@ -175,7 +175,7 @@ def _has_weights(folder: Path) -> bool:
 def _load_others(path: Path, assume: dict[str, Any]) -> tuple[VisionTransformer, dict]:
     """The ViT in a file that others made, and what is known of it in place of a card."""
     model, what, found = open_vit(path, **assume)
-    left = list(found.beside)
+    left = list(found.beside.values())
     if not what.config.num_classes:
         own = re.compile(rf"{HEAD.pattern}|pre_logits\.")
         left += filter(own.match, found.state)

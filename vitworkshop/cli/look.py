@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import io
+import os
 import re
 import shlex
 import zipfile
@@ -169,6 +170,8 @@ def look(thing: str | Path, **assume: object) -> Look:
         raise ValueError(f"{thing} is no file and no folder; {LISTS}")
     if not path.exists() and str(thing) not in list_pretrained():
         fix = "nothing is downloaded: fetch the file, then look at it"
+        if path.is_symlink():
+            fix = f"{printable(os.readlink(path))}, where the link leads, neither"
         raise ValueError(f"{thing} is not there, and {fix}; {LISTS}")
     if path.suffix == ".json" and path.with_suffix(".safetensors").is_file():
         path = path.with_suffix(".safetensors")
@@ -208,7 +211,11 @@ def _cifar10(path: Path) -> Look | None:
             line = f"{printable(path.name)}: CIFAR-10; with VITLIB_DATA={_quoted(place)} the commands find it"
             return Look([line], f"{_RUN} data verify --root {_quoted(place)}")
     around = (path, path.parent, *class_folders(path))
-    if any(re.match(r"cifar-10-(batches-py|python\.)", p.name) for p in around):
+    if any(
+        re.match(r"cifar-10-(batches-py|python\.)", place.name)
+        or (place / "batches.meta").is_file()
+        for place in around
+    ):
         raise ValueError(f"{path} is CIFAR-10 as pickles; {FETCH} fetches what is read")
     return None
 
@@ -232,6 +239,8 @@ def _check_place(path: Path) -> None:
 def _other(path: Path) -> str:
     """What a file in a folder is of which nothing is read, if its first bytes tell."""
     for file in _inside(path):
+        if file.suffix == ".ipynb":
+            return f", and {printable(file.name)} names no task of a homework"
         what = _not_weights(file) if file.is_file() else ""
         if what and not what.startswith(("text", "empty", "of no kind", "a pickle")):
             return f": {printable(file.relative_to(path).as_posix())} is {what}"
@@ -393,6 +402,11 @@ def _unfinished(path: Path) -> Look | None:
     if "recipe" not in log:  # another trainer's
         return None
     done, recipe = len(log.get("epochs", [])), log["recipe"]
+    kept = path / "checkpoint.pt"
+    is_whole = done == recipe.get("epochs") and kept.is_file()
+    if is_whole and (found := _model(kept)):
+        line = f"{printable(path.name)}: a finished run; its file of weights is gone, its checkpoint holds them"
+        return Look([line, *found.lines], found.command)
     line = f"{printable(path.name)}: a run that has not finished, {done} of {recipe.get('epochs', '?')} epochs"
     command = log.get("command") or f"{_RUN} train --help"
     return Look([line, "the same command goes on where it was"], printable(command))

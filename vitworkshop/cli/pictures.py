@@ -115,14 +115,16 @@ def split_folder(data: Dataset) -> tuple[Dataset, Dataset]:
     """
     labels, marks = data.labels.tolist(), fingerprints(data)
     counts = Counter(label for label, _ in {*zip(labels, marks, strict=True)})
-    for label, name in enumerate(data.classes):
-        if counts[label] < 10:
-            files = labels.count(label)
-            copied = f" in {files} files" * (files > counts[label])
-            raise ValueError(
-                f"expected 10 images or more of each class, as one in ten is held out to test by, got "
-                f"{counts[label]} of {name}{copied}; add some, or leave that folder out"
-            )
+    few = [label for label in range(len(data.classes)) if counts[label] < 10]
+    if few:
+        files = labels.count(few[0])
+        copied = f" in {files} files" * (files > counts[few[0]])
+        got = f"{counts[few[0]]} of {data.classes[few[0]]}{copied}"
+        got += "".join(f", {counts[k]} of {data.classes[k]}" for k in few[1:4])
+        raise ValueError(
+            f"expected 10 images or more of each class, as one in ten is held out to test by, got {got}; "
+            "add some, or leave that folder out"
+        )
     return hold_out_apart(data, len(data) // 10, marks)
 
 

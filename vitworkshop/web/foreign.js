@@ -121,7 +121,7 @@
       for (const [mark, to] of patterns) name = name.replace(new RegExp(mark, "g"), to);
       const inside = key.startsWith(prefix);
       if (inside || (!found.has(name) && (is(ours, name) || (is(head, name) && !several)))) take(name, theirs);
-      else beside.push(name);
+      else facts.add(`beside:${key.split(".")[0]}`), beside.push(name);
       if (found.has(name) && !/^blocks\.[1-9]/.test(name)) facts.add(name).add(inside ? key.slice(prefix.length) : key);
     }
     const patch = shape(found.get("patch_embed.proj.weight")), rows = shape(found.get("pos_embed"))?.at(-2);
