@@ -54,7 +54,7 @@ predict run pets/cat.png --device gpu | check-pretrained | check-pretrained vit-
 check-pretrained vit-c/16 run/tiny.safetensors | check-pretrained vit-b/16 nope.npz |
 check-pretrained vit-b/16 file | check-pretrained vit-b/16 empty
 """
-FOREIGN = "| --mean-std 0.5 | --out file | --classes nope | --image nope.jpg | --device cpu | extra"
+FOREIGN = "| --mean-std 0.5 | --out file | --image nope.jpg | --device cpu | extra"
 
 
 def joined(command: str, texts: str) -> list[str]:

@@ -51,9 +51,7 @@ def load_drawn10(
 
 @checked
 def drawn10_masks(split: str, n: int | None = None) -> Bool[Tensor, "n 32 32"]:
-    """Which pixels of each image the thing covers, by half or more: bool (n, 32, 32).
-
-    Arguments as for `load_drawn10`, whose seed is 0.
+    """Which pixels the thing covers, by half or more: bool (n, 32, 32); arguments as for `load_drawn10`, seed 0.
 
     Source: chapter 18.
 
