@@ -88,6 +88,9 @@ def test_screen_is_dark_again_after_printing(printed):
     tab, _ = printed
     tab.emulate_media(media="screen", color_scheme="dark")
     tab.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    # workers that take of each other's ask in any order
+    tab.emulate_media(media="print", color_scheme="dark")
+    tab.wait_for_function("document.documentElement.dataset.theme === 'light'")
 
 
 def test_a_chapter_takes_no_more_than_thirty_pages(browser, address):
